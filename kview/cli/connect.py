@@ -7,14 +7,20 @@ import click
 from msgspec.structs import replace
 
 from kview.cli.display_options import display_of, display_options, not_given
-from kview.cli.targets import OtherProfiles, Target, registry_option, target_of, target_options
-from kview.errors import BadUse, ErrorKind, KviewError
+from kview.cli.targets import (
+    Target,
+    folder_name,
+    profile_names,
+    registry_option,
+    target_of,
+    targets_of,
+    targets_options,
+)
+from kview.errors import BadUse, ErrorKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kview.config.profiles import Profile
-    from kview.model.notices import Notice
+    from kview.run.show import Shown
 
 WORDS = {
     "interval_ms": "interval",
@@ -30,14 +36,15 @@ WORDS = {
 
 
 @click.command()
-@target_options
+@targets_options
 @registry_option
 @display_options
 @click.pass_context
 def connect(
     ctx: click.Context,
     /,
-    target: str | None,
+    targets: tuple[str, ...],
+    all_profiles: bool,
     command_config: Path | None,
     maps: tuple[str, ...],
     registry_url: str,
@@ -45,43 +52,51 @@ def connect(
 ) -> None:
     """Show the cluster with these bootstrap servers, or a profile's cluster.
 
-    One server is enough if it answers. Without an argument, this lists the profiles in config.toml. kview
+    One server is enough if it answers. Several clusters, or --all, have a first screen with all of them:
+    Enter shows one, Escape leads back. Without an argument, this lists the profiles in config.toml. kview
     only reads: it sends nothing that could change the cluster.
 
     A profile's masks hide fields of records: mask.TOPIC = "all", or a list of paths such as "key",
     "value.card.*" and "headers.token". "email" is that field at any depth.
     """
-    if target is None:
+    if not targets and not all_profiles:
         _list_profiles()
         return
-    shown = target_of(target, command_config, maps, registry_url=registry_url)
-    left: Target | None = None
-    opening: tuple[Notice, ...] = ()
-    while True:
-        try:
-            code, chosen = _show(ctx, shown, flags, opening)
-        except KviewError as error:
-            if left is None:
-                raise
-            opening = (_not_shown(shown, error),)
-            shown, left = left, None
-            continue
-        if chosen is None:
-            ctx.exit(code)
-        shown, left, opening = chosen, shown, ()
+    from kview.run.recorder import check_target
+    from kview.run.show import show
+
+    clusters = targets_of(targets, all_profiles, command_config, maps, registry_url=registry_url)
+    shown = [_shown(ctx, target, flags, len(clusters) > 1) for target in clusters]
+    for each in shown:
+        check_target(each.display.record)
+    # A recording is of the clusters that the user named, and the user chose its folder.
+    ctx.exit(show(shown, None if shown[0].display.record.folder else _Others(ctx, flags)))
 
 
-def _show(
-    ctx: click.Context, target: Target, flags: dict[str, Any], opening: "Sequence[Notice]"
-) -> tuple[int, Target | None]:
-    """Show a cluster until the user ends it. Returns the exit code, and the cluster to show next.
+class _Others:
+    """The profiles besides those that are shown at first. Implements `Others` of `kview.run.show`."""
 
-    `opening` are notices to begin with. Raises KviewError if there was never anything to show.
-    """
-    from kview.run.connected import connect as run
-    from kview.run.connected import unused_properties
+    def __init__(self, ctx: click.Context, flags: dict[str, Any]) -> None:
+        self._ctx, self._flags = ctx, flags
 
-    name, hook = target.called, target.hook()
+    def names(self) -> list[str]:
+        """Return the names of the profiles in the file as it is now."""
+        return profile_names()
+
+    def shown(self, name: str) -> "Shown":
+        """Return what is shown of a profile. Raises BadUse if its settings are wrong."""
+        return _shown(self._ctx, target_of(name), self._flags)
+
+
+def _shown(
+    ctx: click.Context, target: Target, flags: dict[str, Any], is_one_of_several: bool = False
+) -> "Shown":
+    """Return what is shown of a cluster, as the flags and its profile say. Raises BadUse and UsageError."""
+    from kview.run.connected import ConnectedSource, check_security, unused_properties
+    from kview.run.show import Shown
+
+    check_security(target.security)
+    hook = target.hook()
     if target.profile is None:
         display = display_of(ctx, flags)
     else:
@@ -89,17 +104,18 @@ def _show(
         own = {**of_profile(ctx, profile), "on_finding": hook is not None and not flags["once"]}
         display = display_of(ctx, flags, own)
         display = replace(display, production=profile.production, colour=profile.colour or "")
-    # A recording is of one cluster, and the user chose its folder.
-    profiles = OtherProfiles(target.name) if display.record.folder is None else None
-    said = (*unused_properties(target.file, target.unused), *opening)
-    code = run(target.servers, target.security, name, display, said, profiles, target.security_now, hook)
-    return code, None if profiles is None or code else profiles.chosen
-
-
-def _not_shown(target: Target, error: KviewError) -> "Notice":
-    from kview.model.notices import Notice, NoticeKind
-
-    return Notice(NoticeKind.PROFILE_NOT_SHOWN, {"name": target.name, "error": error.facts})
+    if is_one_of_several and display.record.folder is not None:
+        folder = display.record.folder / folder_name(target.called)
+        display = replace(display, record=replace(display.record, folder=folder))
+    source = ConnectedSource(
+        target.servers,
+        display.interval_ms / 1000,
+        target.security,
+        target.security_now,
+        not display.no_records,
+    )
+    opening = unused_properties(target.file, target.unused)
+    return Shown(source=source, name=target.called, display=display, opening=opening, hook=hook)
 
 
 def _list_profiles() -> None:

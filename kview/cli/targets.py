@@ -1,6 +1,7 @@
 """The cluster that a command is about: bootstrap servers or a profile, and how to get through to it."""
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -30,6 +31,23 @@ def _completions(ctx: click.Context, param: click.Parameter, typed: str) -> list
 
 def target_options(command: F) -> F:
     """Add what names a cluster to a command: `target`, `command_config` and `maps`."""
+    add = click.argument(
+        "target", metavar="HOST:PORT[,…]|PROFILE", required=False, shell_complete=_completions
+    )
+    return _access_options(add(command))
+
+
+def targets_options(command: F) -> F:
+    """Add what names clusters to a command: `targets`, `all_profiles`, `command_config` and `maps`."""
+    for add in (
+        click.option("--all", "all_profiles", is_flag=True, help="All profiles of config.toml."),
+        click.argument("targets", metavar="[HOST:PORT[,…]|PROFILE]…", nargs=-1, shell_complete=_completions),
+    ):
+        command = add(command)
+    return _access_options(command)
+
+
+def _access_options(command: F) -> F:
     for add in (
         click.option(
             "--map",
@@ -45,9 +63,6 @@ def target_options(command: F) -> F:
             metavar="FILE",
             help="A Java client's properties file, as for Kafka's own tools: security.protocol, sasl.*,"
             " ssl.*.",
-        ),
-        click.argument(
-            "target", metavar="HOST:PORT[,…]|PROFILE", required=False, shell_complete=_completions
         ),
     ):
         command = add(command)
@@ -93,27 +108,6 @@ class Target(Struct, frozen=True):
         return self.security if self.again is None else self.again().security
 
 
-class OtherProfiles:
-    """The profiles besides the cluster that is shown. Implements `Profiles` of `kview.model.ports`."""
-
-    def __init__(self, shown: str) -> None:
-        self._shown = shown
-        self.chosen: Target | None = None
-        """The cluster to show next, or None to end."""
-
-    def names(self) -> list[str]:
-        """Return the names of the profiles in the file as it is now."""
-        return [name for name in profile_names() if name != self._shown]
-
-    def choose(self, name: str) -> None:
-        """Show this profile next. Raises BadUse if its settings are wrong."""
-        from kview.run.connected import check_security
-
-        target = target_of(name)
-        check_security(target.security)
-        self.chosen = target
-
-
 def profile_names() -> list[str]:
     """Return the names of all profiles, none if their file cannot be read."""
     from kview.config.profiles import config_path, read_config
@@ -146,6 +140,45 @@ def target_of(
         return replace(target, security=replace(target.security, registry=registry))
 
     return replace(read(), again=read)
+
+
+def targets_of(
+    texts: Sequence[str],
+    all_profiles: bool,
+    command_config: Path | None = None,
+    maps: Sequence[str] = (),
+    environment: Mapping[str, str] = os.environ,
+    registry_url: str = "",
+) -> list[Target]:
+    """Return the clusters that `texts` name, or those of all profiles. Raises BadUse, which names the cluster
+    if there are several, and UsageError."""
+    if all_profiles:
+        if texts:
+            raise click.UsageError("--all stands for the names of all profiles: leave it out, or the names")
+        from kview.config.profiles import config_path, read_config
+
+        path = config_path()
+        texts = sorted(read_config(path).clusters)
+        if not texts:
+            raise BadUse(ErrorKind.NO_PROFILES, file=str(path))
+    targets: list[Target] = []
+    for text in texts:
+        try:
+            target = target_of(text, command_config, maps, environment, registry_url)
+        except BadUse as error:
+            if len(texts) == 1:
+                raise
+            raise BadUse(error.kind, **error.values, cluster=text) from error
+        if any(target.called == other.called for other in targets):
+            raise click.UsageError(f"{text} is given twice")
+        targets.append(target)
+    return targets
+
+
+def folder_name(cluster: str) -> str:
+    """Return the name of a cluster's folder: the cluster's own, if it has only what is usual in file
+    names."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", cluster).lstrip(".") or "_"
 
 
 def _target_of(

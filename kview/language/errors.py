@@ -35,8 +35,10 @@ def remedy(error: KviewError | ErrorFacts) -> str:
 
 
 def sentence(error: KviewError | ErrorFacts) -> str:
-    """Return what was wrong and what to do, in one line."""
-    return f"{message(error)}: {remedy(error)}"
+    """Return what was wrong and what to do, in one line. It begins with the `cluster`, if the error says
+    which of several it is about."""
+    of = error.values.get("cluster", "")
+    return f"{f'{glyphs.printable(str(of))}: ' if of else ''}{message(error)}: {remedy(error)}"
 
 
 def _listed(values: Mapping[str, ErrorValue]) -> dict[str, str | int | float]:

@@ -3,7 +3,7 @@
 The room `run` implements them.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
@@ -149,18 +149,6 @@ class Inspector(Protocol):
 
     async def ask(self, question: Question[A]) -> A:
         """Return the answer. Records are read without a group, and nothing is committed."""
-        ...
-
-
-class Profiles(Protocol):
-    """The clusters between which the user can switch. All methods are called on the screen's thread."""
-
-    def names(self) -> Sequence[str]:
-        """Return the names of the other clusters."""
-        ...
-
-    def choose(self, name: str) -> None:
-        """Show this cluster once the dashboard has ended. Raises KviewError if its settings are wrong."""
         ...
 
 

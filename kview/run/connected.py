@@ -3,16 +3,12 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from kview.config.hooks import Hook
 from kview.config.security import PLAINTEXT, Security
 from kview.model.address import Address
 from kview.model.inspection import A, Question
 from kview.model.notices import Notice, NoticeKind
-from kview.model.ports import Profiles
 from kview.model.snapshot import Snapshot
 from kview.run import inspecting
-from kview.run.recorder import check_target
-from kview.run.settings import Display
 
 if TYPE_CHECKING:
     from kview.observe.observer import Observer
@@ -114,29 +110,3 @@ def check_security(security: Security) -> None:
     from kview.observe.access import access
 
     access(security)
-
-
-def connect(
-    bootstrap_servers: Sequence[Address],
-    security: Security,
-    name: str,
-    display: Display,
-    opening: Sequence[Notice] = (),
-    profiles: Profiles | None = None,
-    reread: Callable[[], Security] | None = None,
-    hook: Hook | None = None,
-) -> int:
-    """Run `kview connect` for a cluster called `name` on the screen, and return the exit code.
-
-    It ends when the user says so, or chooses one of `profiles`. `opening` are notices to begin with. `reread`
-    returns the security settings as their files have them now. `hook` is called for findings. Raises
-    KviewError if there was never anything to show.
-    """
-    from kview.run.show import Shown, show
-
-    check_target(display.record)
-    source = ConnectedSource(
-        bootstrap_servers, display.interval_ms / 1000, security, reread, not display.no_records
-    )
-    shown = Shown(source=source, name=name, display=display, opening=opening, profiles=profiles, hook=hook)
-    return show(shown)

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -13,23 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kview.derive.view import View
-from kview.errors import BadUse
-from kview.language.errors import sentence
 from kview.model.ports import Feed, Timeline
-from kview.model.units import UNKNOWN
 from kview.model.where import Candidate
 from kview.recording.names import saved_folder, state_folder
 from kview.run.log import log_file
-from kview.run.memory import ChoiceFiles
-from kview.run.recorder import Recorder
 from kview.run.report_process import ReportMaker
 from kview.run.saves import FolderSaves
 from kview.run.settings import Display
 from kview.run.spark import Spark
-from kview.run.timeline import LiveTimeline
 
 if TYPE_CHECKING:
-    from kview.run.hooks import Hooks
     from kview.run.show import Shown
     from kview.tui.app import KviewApp
     from kview.tui.session import Session
@@ -45,8 +37,8 @@ RECORDING_STARTS_AFTER_S = 0.3
 the drawing of that view."""
 
 
-class Run(Feed[View], Timeline, Protocol):
-    """The parts of a run that the dashboard uses."""
+class Driven(Protocol):
+    """What a dashboard shows, as far as its end is concerned."""
 
     @property
     def error(self) -> BaseException | None:
@@ -57,55 +49,46 @@ class Run(Feed[View], Timeline, Protocol):
         """Register `call`, which is called once if an error ends the run before its first view."""
         ...
 
+
+class Run(Feed[View], Timeline, Driven, Protocol):
+    """The parts of a run that the dashboard uses."""
+
     def clock_ms(self) -> int:
         """Return the time that belongs to the last view published, in epoch ms."""
         ...
 
 
-def run_dashboard(shown: "Shown", hooks: "Hooks | None" = None) -> int:
-    """Show a source until the user ends it or chooses another cluster, and return the exit code.
+class Beside:
+    """What works for a dashboard next to it: Spark, and the reports.
 
-    What `hooks` could not send is shown, too. Raises the error that ended the run before its first view, once
-    the terminal has been restored.
+    `recording` returns the folder of the recording that reports are about, None if there is none yet.
     """
-    source, display, lab = shown.source, shown.display, shown.lab
-    recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
-    run = LiveTimeline(
-        source,
-        recorder,
-        display.interval_ms / 1000,
-        wall_ms,
-        display.ignore_groups,
-        shown.opening,
-        shown.takers,
-    )
-    if hooks is not None:
-        hooks.on_notice = run.notify
-    try:
-        session = new_session(run, shown.name, display.interval_ms, display)
-    except BadUse:
-        source.close()
-        raise
-    spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms)
-    if spark is not None:
-        recorder.on_folder, recorder.on_stopped = spark.read, spark.nothing_to_read
-    session = replace(
-        session,
-        lab=lab,
-        attention=source,
-        inspector=source,
-        profiles=shown.profiles,
-        # A simulated cluster is another one every time.
-        memory=ChoiceFiles(state_folder() / "choices", display.fresh) if lab is None else None,
-        teaching=_teaching(shown),
-    )
-    code = drive(run, session, spark, lambda: recorder.folder if recorder.first_ms != UNKNOWN else None)
-    if recorder.unfinished is not None:
-        print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
-    return code
+
+    def __init__(self, spark: Spark | None, recording: Callable[[], Path | None]) -> None:
+        self.spark = spark
+        self._saved = saved_folder(state_folder())
+        self._reports = ReportMaker(recording, self._saved)
+
+    def added_to(self, session: "Session") -> "Session":
+        """Return a session with these."""
+        return replace(
+            session,
+            spark=self.spark,
+            saves=FolderSaves(self._saved),
+            reports=self._reports,
+            record_line=_record_line,
+        )
+
+    def stop(self, meanwhile: Callable[[], None]) -> None:
+        """End them. They end while `meanwhile` ends everything else."""
+        self._reports.cancel()
+        if self.spark is not None:
+            self.spark.stop()
+        meanwhile()
+        self._reports.stop()
 
 
-def _teaching(shown: "Shown") -> "Callable[[KviewApp], Teaching] | None":
+def teaching_of(shown: "Shown") -> "Callable[[KviewApp], Teaching] | None":
     """Return what makes the demos and the tour of a simulated cluster, None if there are none."""
     if shown.demos is None:
         return None
@@ -121,8 +104,9 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def new_session(run: Run, name: str, interval_ms: int, display: Display) -> "Session":
-    """Return what every dashboard of a source called `name` has. Raises BadUse if the keys' file is wrong."""
+def new_session(run: Run | None, name: str, interval_ms: int, display: Display) -> "Session":
+    """Return what every dashboard of a source called `name` has, without a `run` only what all have in
+    common. Raises BadUse if the keys' file is wrong."""
     from kview.config.profiles import config_path
     from kview.tui.keymap import read_keys
     from kview.tui.session import Session
@@ -131,7 +115,7 @@ def new_session(run: Run, name: str, interval_ms: int, display: Display) -> "Ses
     return Session(
         feed=run,
         source=SourceInfo(name, interval_ms, display.production, display.colour),
-        clock_ms=run.clock_ms,
+        clock_ms=wall_ms if run is None else run.clock_ms,
         wall_ms=wall_ms,
         timeline=run,
         keys=read_keys(),
@@ -143,37 +127,28 @@ def new_session(run: Run, name: str, interval_ms: int, display: Display) -> "Ses
     )
 
 
-def drive(run: Run, session: "Session", spark: Spark | None, recording: Callable[[], Path | None]) -> int:
-    """Show a session until the user ends it.
+def drive(run: Driven, session: "Session", stop: Callable[[], None]) -> int:
+    """Show a session, and those that the user goes to, until the user ends it. `stop` ends everything.
 
-    `recording` returns the folder of the recording that reports are about, None if there is none yet.
-    Returns the exit code and raises the same errors as `run_dashboard`.
+    Returns the exit code. Raises the error that ended the run before its first view, once the terminal has
+    been restored.
     """
-    from kview.tui.app import KviewApp
+    from kview.tui.app import FleetApp, KviewApp
     from kview.tui.textual_internals import draw_only_what_fits, tell_escape_apart
 
     draw_only_what_fits(session.ascii_only)
     tell_escape_apart()
-    saved = saved_folder(state_folder())
-    reports = ReportMaker(recording, saved)
-    app = KviewApp(
-        replace(session, spark=spark, saves=FolderSaves(saved), reports=reports, record_line=_record_line)
-    )
     try:
+        app = (KviewApp if session.members is None else FleetApp)(session)
         code = asyncio.run(_drive(app, run))
     finally:
-        # Spark is stopped first, so that it ends while everything else ends.
-        reports.cancel()
-        if spark is not None:
-            spark.stop()
-        run.stop()
-        reports.stop()
+        stop()
     if run.error is not None:
         raise run.error
     return code
 
 
-async def _drive(app: Any, run: Run) -> int:
+async def _drive(app: Any, run: Driven) -> int:
     loop = asyncio.get_running_loop()
     code = 0
 

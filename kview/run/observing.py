@@ -218,7 +218,11 @@ class ObservingFeed(Generic[V]):
     is called once, on that thread.
     """
 
-    def __init__(self, source: Source, new_fold: Callable[[], Fold[V]], interval_s: float) -> None:
+    def __init__(
+        self, source: Source, new_fold: Callable[[], Fold[V]], interval_s: float, patient: bool = False
+    ) -> None:
+        """`patient`: a cluster that cannot be reached at first is tried again."""
+        self._patient = patient
         self._source = source
         self._new_fold = new_fold
         self._interval_s = interval_s
@@ -227,6 +231,11 @@ class ObservingFeed(Generic[V]):
         self._thread: threading.Thread | None = None
         self.error: BaseException | None = None
         self.on_end: Callable[[], None] = lambda: None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it was started."""
+        return self._thread is not None
 
     def start(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
         """Start the thread. Returns at once."""
@@ -249,7 +258,9 @@ class ObservingFeed(Generic[V]):
     def _run(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
         shown = 0
         try:
-            for item in views(self._source, self._new_fold, self._interval_s, self._ending.wait):
+            for item in views(
+                self._source, self._new_fold, self._interval_s, self._ending.wait, patient=self._patient
+            ):
                 with self._calling:
                     if self._ending.is_set():
                         return

@@ -1,5 +1,6 @@
 """Records a run on a thread of its own. The dashboard steps through the recording, and Spark reads it."""
 
+import itertools
 import logging
 import os
 import queue
@@ -355,5 +356,10 @@ def check_target(record: Record) -> None:
         raise BadUse(ErrorKind.FOLDER_NOT_WRITABLE, folder=str(folder))
 
 
+_runs = itertools.count()
+
+
 def _run_name() -> str:
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
+    """Return a name that no other run has, nor another cluster of this one."""
+    number = next(_runs)
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}{f'-{number}' if number else ''}"

@@ -24,7 +24,7 @@ from kview.recording.replay import Jump, Onward, Replay
 from kview.recording.ring import find_recording, keep
 from kview.recording.troubles import healths, troubles
 from kview.run import terminal
-from kview.run.dashboard import drive, new_session, wall_ms
+from kview.run.dashboard import Beside, drive, new_session, wall_ms
 from kview.run.history import read_history
 from kview.run.log import start_log
 from kview.run.observing import SWITCH_INTERVAL_S
@@ -65,7 +65,8 @@ def replay(recording: Recording, at_ms: int | None, speed: int, display: Display
     session = new_session(run, name, interval_ms(recording), display)
     if spark is not None:
         spark.read(recording.folder)
-    return drive(run, session, spark, lambda: recording.folder)
+    beside = Beside(spark, lambda: recording.folder)
+    return drive(run, beside.added_to(session), lambda: beside.stop(run.stop))
 
 
 def _notices(recording: Recording, at_ms: int | None) -> Iterator[Notice]:

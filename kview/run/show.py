@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kview.config.hooks import Hook
-from kview.errors import BadUse
+from kview.errors import KviewError
 from kview.model.lab import Lab
 from kview.model.notices import Notice
-from kview.model.ports import Profiles
 from kview.run import terminal
 from kview.run.log import start_log
 from kview.run.observing import AttentiveSource, Taker
@@ -31,8 +30,6 @@ class Shown:
     display: Display
     opening: Sequence[Notice] = ()
     """Notices to begin with."""
-    profiles: Profiles | None = None
-    """The clusters that a dashboard offers instead."""
     lab: Lab | None = None
     demos: "Demos | None" = None
     demo: "Opening | None" = None
@@ -43,47 +40,72 @@ class Shown:
     """What gets every snapshot and its view, too."""
 
 
-def show(shown: Shown) -> int:
-    """Show a source until the user ends it or chooses another cluster, and return the exit code.
+class Others(Protocol):
+    """The clusters that a user can go to besides those that are shown at first."""
 
-    With `once`, text output ends after one block. Raises KviewError if there was never anything to show.
+    def names(self) -> Sequence[str]:
+        """Return their names."""
+        ...
+
+    def shown(self, name: str) -> Shown:
+        """Return what is shown of one of them. Raises KviewError if its settings are wrong."""
+        ...
+
+
+def show(shown: Sequence[Shown], others: Others | None = None) -> int:
+    """Show sources until the user ends it, and return the exit code. A dashboard offers `others`, too.
+
+    With `once`, text output ends after one block of each. Raises KviewError if there was never anything to
+    show.
     """
     start_log()
-    with ExitStack() as stack:
-        metrics, hook = shown.display.metrics, None if shown.display.once else shown.hook
-        hooks: Hooks | None = None
-        if metrics is not None:
-            from kview.plain.own_series import Names
-            from kview.run.exporter import Exporter
+    try:
+        is_dashboard = terminal.fitted(shown[0].display)[0]
+        with ExitStack() as stack:
+            shown = _with_metrics(shown, stack)
+            shown = [replace(each, display=terminal.fitted(each.display)[1]) for each in shown]
+            if is_dashboard and not shown[0].display.quiet:
+                from kview.run.fleet import run_dashboard
 
-            names = Names(shown.display.metrics_include, shown.display.metrics_exclude)
-            exporter = Exporter(shown.display.interval_ms / 1000, names)
-            try:
-                exporter.start(metrics)
-            except BadUse:
-                shown.source.close()
-                raise
-            stack.callback(exporter.stop)
-            shown = replace(shown, takers=(*shown.takers, exporter.take))
-        if hook is not None:
-            from kview.run import hooks as calls
-
-            hooks = calls.Hooks(hook, shown.name)
-            hooks.start()
-            stack.callback(hooks.stop)
-            shown = replace(shown, takers=(*shown.takers, hooks.take))
-        return _show(shown, hooks)
+                return run_dashboard(shown, others)
+            return _print(shown[0], stack)
+    except KviewError:
+        for each in shown:
+            each.source.close()
+        raise
 
 
-def _show(shown: Shown, hooks: "Hooks | None") -> int:
-    is_dashboard, display = terminal.fitted(shown.display)
-    shown = replace(shown, display=display)
-    if is_dashboard and not display.quiet:
-        from kview.run.dashboard import run_dashboard
+def _with_metrics(shown: Sequence[Shown], stack: ExitStack) -> Sequence[Shown]:
+    address = shown[0].display.metrics
+    if address is None:
+        return shown
+    from kview.plain.own_series import Names
+    from kview.run.exporter import Exporter
 
-        return run_dashboard(shown, hooks)
+    display = shown[0].display
+    exporter = Exporter(display.interval_ms / 1000, Names(display.metrics_include, display.metrics_exclude))
+    exporter.start(address)
+    stack.callback(exporter.stop)
+    return [replace(shown[0], takers=(*shown[0].takers, exporter.take)), *shown[1:]]
+
+
+def hooked(shown: Shown, stack: ExitStack) -> "tuple[Shown, Hooks | None]":
+    """Return what is shown with what calls its hook until the stack ends, if there is one."""
+    if shown.hook is None or shown.display.once:
+        return shown, None
+    from kview.run.hooks import Hooks
+
+    hooks = Hooks(shown.hook, shown.name)
+    hooks.start()
+    stack.callback(hooks.stop)
+    return replace(shown, takers=(*shown.takers, hooks.take)), hooks
+
+
+def _print(shown: Shown, stack: ExitStack) -> int:
     from kview.run.printing import end_on_signals, note, print_source, record_and_print
 
+    shown, hooks = hooked(shown, stack)
+    display = shown.display
     for notice in shown.opening:
         note(notice, display.ascii_only)
     print_it = record_and_print if display.record.folder is not None else print_source

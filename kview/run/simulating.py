@@ -40,7 +40,7 @@ def simulate(arguments: Sequence[str], display: Display, demo: str = "", seed: i
     source = SimulatedSource(arguments, display.interval_ms / 1000, not display.no_records)
     demos = _RunDemos(source)
     return show(
-        Shown(source=source, name="simulated", display=display, lab=source, demos=demos, demo=opening)
+        [Shown(source=source, name="simulated", display=display, lab=source, demos=demos, demo=opening)]
     )
 
 

@@ -140,14 +140,18 @@ class LiveTimeline:
         ignore: tuple[str, ...] = (),
         opening: Sequence[Notice] = (),
         takers: Sequence[Taker] = (),
+        patient: bool = False,
     ) -> None:
         """`ignore` has patterns of the names of groups that count nowhere. `opening` are notices to begin
-        with. `takers` get every snapshot and its view."""
+        with. `takers` get every snapshot and its view. `patient`: a cluster that cannot be reached at first
+        is tried again."""
         self._opening = tuple(opening)
+        self._said: Notice | None = None
+        """Why there is no view, or none that is newer."""
         self._ignore = ignore
         self._recorder = recorder
         fold = partial(new_fold, ignore, (recorder.offer, *takers))
-        self._observing = ObservingFeed(source, fold, interval_s)
+        self._observing = ObservingFeed(source, fold, interval_s, patient)
         self._publisher = Publisher(wall_ms)
         self._player: Player | None = None
         """The player, created at the first step. By then the recorder has imported the libraries that it
@@ -175,12 +179,33 @@ class LiveTimeline:
         """
         self._observing.on_end = call
 
-    def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
+    def begin(self) -> None:
         """Start observing. Returns at once."""
+        self._observing.start(self._show_live, self._hear)
+
+    def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
+        """Show it from now on, the newest view first, and start observing if nobody has. Returns at once."""
         self._publisher.start(on_view, on_notice)
-        for notice in self._opening:
+        opening, self._opening = self._opening, ()
+        for notice in (*opening, *([self._said] if self._said else ())):
             self._publisher.notify(notice)
-        self._observing.start(self._show_live, self._publisher.notify)
+        self.live()
+        if not self._observing.has_begun:
+            self.begin()
+
+    def leave(self) -> None:
+        """Show nothing until `start`, which begins with the newest view. Observing and recording continue."""
+        self._publisher.stop()
+        self.live()
+
+    def say_first(self, notice: Notice) -> None:
+        """Begin with this notice the next time it is shown."""
+        self._opening = (*self._opening, notice)
+
+    @property
+    def newest(self) -> tuple[View | None, Notice | None]:
+        """The newest view, and why there is none that is newer, if that is known."""
+        return self._latest, self._said
 
     def stop(self) -> None:
         """End within a second. No callback starts after this returns."""
@@ -278,7 +303,12 @@ class LiveTimeline:
             self._publish(latest, number, live=False)
         return True
 
+    def _hear(self, notice: Notice) -> None:
+        self._said = notice
+        self._publisher.notify(notice)
+
     def _show_live(self, view: View) -> None:
+        self._said = None
         self._publisher.set_marks(time_marks(view.incidents))
         with self._changing:
             first, self._latest = self._latest is None, view

@@ -73,7 +73,7 @@ def play(twin: Twin, name: str, display: Display) -> int:
         file = scratch.path / "world.json"
         write(twin, file)
         source = SimulatedSource(["--world", str(file)], display.interval_ms / 1000, not display.no_records)
-        return show(Shown(source=source, name=f"twin of {name}", display=display, lab=source))
+        return show([Shown(source=source, name=f"twin of {name}", display=display, lab=source)])
     finally:
         scratch.remove()
 

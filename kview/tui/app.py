@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,11 @@ from textual.timer import Timer
 from kview.config.themes import load_themes, theme_folders
 from kview.derive.headline import opened_with, with_unclean
 from kview.derive.view import View
+from kview.errors import KviewError
+from kview.language.errors import message as message_of
+from kview.language.errors import remedy
 from kview.language.notices import text
+from kview.model.events import Severity
 from kview.model.notices import Notice
 from kview.model.units import UNKNOWN
 from kview.tui.attention import AttentionKeys
@@ -27,7 +31,7 @@ from kview.tui.fault_keys import FaultKeys
 from kview.tui.keys import APP_BINDINGS, SCREEN_ACTIONS
 from kview.tui.lab_keys import LabKeys
 from kview.tui.list_keys import ListKeys, holding
-from kview.tui.navigation import FIRST, SCREENS, Navigation, preload
+from kview.tui.navigation import FIRST, FLEET, NAMES, SCREENS, Navigation, preload
 from kview.tui.options import Options
 from kview.tui.paint import Palette
 from kview.tui.remembering import Remembering
@@ -40,6 +44,7 @@ from kview.tui.teaching import Teaching
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import Status, StatusMessage, shown_key
+from kview.tui.widgets.fleet import Member
 from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table
@@ -53,16 +58,19 @@ TICKS_A_SECOND = 5
 """How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
 because only two lines show tenths."""
 
+BETWEEN = "between"
+"""The mode without panels that is shown while the screens of a session are replaced."""
+
 _NUMBERED = [action.name for action in SCREEN_ACTIONS]
 """The screens of the number keys, in order."""
 
 
 class ViewArrived(Message):
-    """A view. The latest view replaces earlier ones."""
+    """A view of a session. The latest view replaces earlier ones."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, session: Session) -> None:
         super().__init__()
-        self.view = view
+        self.view, self.session = view, session
 
     def can_replace(self, message: Message) -> bool:
         """Return whether `message` is a view, because a newer view replaces one that has not been drawn
@@ -71,11 +79,11 @@ class ViewArrived(Message):
 
 
 class NoticeArrived(Message):
-    """A notice about kview itself."""
+    """A notice of a session about kview itself."""
 
-    def __init__(self, notice: Notice) -> None:
+    def __init__(self, notice: Notice, session: Session) -> None:
         super().__init__()
-        self.notice = notice
+        self.notice, self.session = notice, session
 
 
 class Arrivals:
@@ -112,6 +120,10 @@ class Arrivals:
         if view is not None:
             self._show(view)
 
+    def stop(self) -> None:
+        """Show nothing that waits."""
+        self._done()
+
     def _done(self) -> None:
         self._waiting = None
         if self._timer is not None:
@@ -119,15 +131,20 @@ class Arrivals:
             self._timer = None
 
 
+def _first(session: Session) -> str:
+    """Return the mode that a session begins with."""
+    return FIRST if session.members is None else FLEET
+
+
 class KviewApp(OwnApp, inherit_bindings=False):
-    """The dashboard of a session.
+    """The dashboard of a session, and of those that the user goes to.
 
     Each of its keys' actions is carried out by the part of it that the action is about.
     """
 
     ENABLE_COMMAND_PALETTE = False
     DEFAULT_MODE = FIRST
-    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {**SCREENS}
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {**SCREENS, BETWEEN: Screen}
     BINDINGS: ClassVar[list[BindingType]] = list(APP_BINDINGS)
     CSS = """
     Screen { background: $background; color: $foreground; layers: base; }
@@ -144,9 +161,14 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def __init__(self, session: Session) -> None:
         colourless = bool(os.environ.get("NO_COLOR")) if session.no_color is None else session.no_color
         super().__init__(colourless)
+        self._ticks = 0
+        self.set_keymap(session.keys.textual())
+        self._take(session)
+
+    def _take(self, session: Session) -> None:
+        """Have the parts that a session needs."""
         self.session = session
         self.keys = session.keys
-        self.set_keymap(self.keys.textual())
         self.source, self.timeline, self.inspector = session.source, session.timeline, session.inspector
         self.clock_ms, self.wall_ms = session.clock_ms, session.wall_ms or session.clock_ms
         self.ascii_only, self.log_file, self.zone = session.ascii_only, session.log_file, session.zone
@@ -159,7 +181,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         themes = load_themes(theme_folders()) if session.themes is None else session.themes
         few = self.console.color_system == "standard" if session.few_colors is None else session.few_colors
         self.colours = Colours(
-            themes, session.theme, colourless, few, session.source.colour, self._set_theme, self.say
+            themes, session.theme, self.colourless, few, session.source.colour, self._set_theme, self.say
         )
         self.started_ms = self.wall_ms()
         """When the dashboard started, epoch ms by the wall clock."""
@@ -169,13 +191,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """The latest notice about kview itself."""
         self.options = Options(stale_ms=self.source.late_ms, keys=self.keys)
         self.status = Status()
-        self.opened_incidents: frozenset[Hashable] = frozenset()
-        """The keys of the incidents that somebody has opened."""
         self._inert_on: Screen[Any] | None = None
         """The screen about which the status line says that a key does nothing there."""
-        self._opened_ms: set[int] = set()
-        """When the unclean elections were whose incidents have been opened."""
-        self._ticks = 0
         self.colours.begin()  # before the first frame, which would be made a second time otherwise
 
     @property
@@ -205,22 +222,51 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Start the timer and the feed."""
         self.set_interval(1 / TICKS_A_SECOND, self._tick)
         self.teaching.begin()
-        self.session.feed.start(self._on_view, self._on_notice)
+        self._begin()
 
     def on_unmount(self) -> None:
         """Stop the feed, and keep the user's choices."""
+        self._leave()
+
+    def _begin(self) -> None:
+        session = self.session
+        if session.feed is None:
+            return
+        session.feed.start(
+            lambda view: self._arrived(ViewArrived(view, session)),
+            lambda notice: self._arrived(NoticeArrived(notice, session)),
+        )
+
+    def _leave(self) -> None:
         self._remembering.keep(self.options, self.current_mode)
-        self.session.feed.stop()
+        if self.session.feed is not None:
+            self.session.feed.stop()
 
-    def _on_view(self, view: View) -> None:
-        self.post_message(ViewArrived(view))
+    def change_to(self, session: Session) -> None:
+        """Show another session soon, in place of this one."""
+        self.run_worker(self._change_to(session), exclusive=True, group="session")
 
-    def _on_notice(self, notice: Notice) -> None:
-        self.post_message(NoticeArrived(notice))
+    async def _change_to(self, session: Session) -> None:
+        with self.batch_update():
+            self.arrivals.stop()
+            self.cancel_work()
+            self._leave()
+            # Textual removes no mode that is shown.
+            await self.switch_mode(BETWEEN)
+            for mode in SCREENS:
+                await self.remove_mode(mode)
+                self.add_mode(mode, SCREENS[mode])
+            self._take(session)
+            await self.switch_mode(_first(session))
+        self._begin()
+
+    def _arrived(self, message: ViewArrived | NoticeArrived) -> None:
+        self.post_message(message)
 
     def on_view_arrived(self, message: ViewArrived) -> None:
         """Take over a view from the feed."""
-        self.arrivals.take(message.view)
+        if message.session is self.session:  # and not of a cluster that was shown before
+            self.arrivals.take(message.view)
 
     def _show(self, view: View) -> None:
         """Show a view. This is the only place where the view shown changes."""
@@ -240,7 +286,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Return a view whose headline tells the unclean elections until somebody has opened them."""
         if not len(view.unclean):
             return view
-        which = ~np.isin(view.unclean.at_ms, list(self._opened_ms))
+        which = ~np.isin(view.unclean.at_ms, list(self.session.opened.unclean_ms))
         return replace(view, headline=with_unclean(view.headline, view.unclean, which))
 
     def opened(self, key: Hashable) -> None:
@@ -253,14 +299,22 @@ class KviewApp(OwnApp, inherit_bindings=False):
         over = (
             {incident.key for incident in self.view.incidents if not incident.is_open} if self.view else set()
         )
-        self.opened_incidents |= over & {key}
+        opened = self.session.opened
+        opened.incidents |= over & {key}
         if self.view is not None and len(self.view.unclean):
-            self._opened_ms |= opened_with(self.view.unclean, self.view.incidents, key)
+            opened.unclean_ms |= opened_with(self.view.unclean, self.view.incidents, key)
             self.view = self._without_opened(self.view)
         self.redraw()
 
+    @property
+    def opened_incidents(self) -> frozenset[Hashable]:
+        """The keys of the incidents that somebody has opened."""
+        return self.session.opened.incidents
+
     def on_notice_arrived(self, message: NoticeArrived) -> None:
         """Show a notice in the status line, or in the headline before the first view."""
+        if message.session is not self.session:
+            return
         self.notice = message.notice
         self.say(
             StatusMessage(text(message.notice, self.zone), severity=message.notice.severity),
@@ -269,6 +323,9 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.redraw()
 
     def _tick(self) -> None:
+        if self.session.clusters is not None and (other := self.session.clusters.instead()) is not None:
+            self.change_to(other)
+            return
         screen = self._visible()
         self.teaching.tick()
         self._ticks += 1
@@ -279,6 +336,32 @@ class KviewApp(OwnApp, inherit_bindings=False):
             self._remembering.keep(self.options, self.current_mode)
         if screen is not None:
             screen.tick(self._ticks % TICKS_A_SECOND == 0)
+
+    # -- the clusters
+
+    def members(self) -> Sequence[Member]:
+        """Return the clusters of the fleet as they are now, none if a single cluster is shown."""
+        return () if self.session.members is None else self.session.members()
+
+    def open_cluster(self, name: str) -> None:
+        """Show a cluster, or say why it cannot be shown."""
+        clusters = self.session.clusters
+        assert clusters is not None
+        try:
+            session = clusters.open(name)
+        except KviewError as error:
+            self.say(StatusMessage(message_of(error), remedy(error), Severity.RISK))
+        else:
+            self.change_to(session)
+
+    def leave_cluster(self) -> bool:
+        """Go to the screen with all clusters. Returns False if there is none, or if it is shown."""
+        clusters = self.session.clusters
+        fleet = None if clusters is None or self.session.members is not None else clusters.fleet()
+        if fleet is None:
+            return False
+        self.change_to(fleet)
+        return True
 
     # -- the status line
 
@@ -385,7 +468,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def go_soon(self, mode: str) -> None:
         """Go to the screen of a number key, if there is one of that name here."""
-        if mode in SCREENS and mode != self.current_mode and self.check_action("go", (mode,)):
+        if mode in NAMES and mode != self.current_mode and self.check_action("go", (mode,)):
             self.run_worker(self.go.to(mode), exclusive=True, group="go")
 
     def show_moment(self, at_ms: int, why: str = "") -> None:
@@ -530,3 +613,9 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def action_fault(self, key: str) -> None:
         """Carry out a fault key: apply a fault, or end one."""
         self.faults.do(key)
+
+
+class FleetApp(KviewApp):
+    """The dashboard that begins with the fleet."""
+
+    DEFAULT_MODE = FLEET

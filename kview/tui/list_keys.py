@@ -7,7 +7,7 @@ import numpy as np
 from kview.derive.view import View
 from kview.language.glyphs import printable
 from kview.model.aggregates import Key
-from kview.tui.options import OWN_ORDER, Options, Sort
+from kview.tui.options import HOLD_MS, OWN_ORDER, Options, Sort
 from kview.tui.rows.sorting import sort_mark
 from kview.tui.text import content
 from kview.tui.widgets.bottom import StatusMessage
@@ -15,9 +15,6 @@ from kview.tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from kview.tui.app import KviewApp
-
-HOLD_MS = 10_000
-"""A list sorted by figures keeps its order for this long while the figures change."""
 
 COPY_TWICE_MS = 3_000
 """Within this time, the key that copies a row's name copies the whole row when pressed again."""

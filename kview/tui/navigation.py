@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 FIRST = "overview"
 """The screen that is shown first."""
 
+FLEET = "fleet"
+"""The screen with all clusters."""
+
 LATER = {
+    "FleetScreen": "fleet",
     "PlacementScreen": "placement",
     "TopicsScreen": "topics",
     "PartitionsScreen": "partitions",
@@ -92,8 +96,9 @@ SCREENS: dict[str, Callable[[], Screen[Any]]] = {
     "throughput": partial(made, "ThroughputScreen"),
     "events": partial(made, "EventsScreen"),
     "lab": partial(made, "LabScreen"),
+    FLEET: partial(made, "FleetScreen"),
 }
-"""The screens of the number keys."""
+"""The screens of the number keys, and that of all clusters."""
 
 NAMES = {
     FIRST: "Overview",
@@ -230,20 +235,10 @@ def _commands(app: "KviewApp") -> list[Command]:
 
 def _profiles(app: "KviewApp") -> list[Command]:
     """Return a command for each cluster that kview can switch to."""
-    profiles = app.session.profiles
-
-    def switch(name: str) -> None:
-        assert profiles is not None
-        try:
-            profiles.choose(name)
-        except KviewError as error:
-            app.say(StatusMessage(message(error), remedy(error), Severity.RISK))
-        else:
-            app.exit()
-
+    clusters = app.session.clusters
     return [
-        Command(f"connect {name}", "", "show this profile's cluster instead", partial(switch, name))
-        for name in (profiles.names() if profiles is not None else ())
+        Command(f"connect {name}", "", "show this profile's cluster instead", partial(app.open_cluster, name))
+        for name in (clusters.names() if clusters is not None else ())
     ]
 
 

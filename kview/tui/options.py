@@ -13,6 +13,9 @@ from kview.language.lists import GroupList
 from kview.tui.actions import Keys
 from kview.tui.keys import DEFAULT_KEYS
 
+HOLD_MS = 10_000
+"""A list sorted by figures keeps its order for this long while the figures change."""
+
 
 class Sort(Struct, frozen=True):
     """An order of rows by a column, or the panel's own order if `column` is ''."""

@@ -1,20 +1,21 @@
 """What a dashboard shows and what its keys act on, as the room `run` hands it over."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kview.config.themes import Themes
 from kview.derive.view import View
 from kview.model.choices import Memory
 from kview.model.lab import Lab
-from kview.model.ports import Attention, Feed, Inspector, Profiles, Saves, SparkJob, Timeline
+from kview.model.ports import Attention, Feed, Inspector, Saves, SparkJob, Timeline
 from kview.model.reporting import Reports
 from kview.model.where import Candidate
 from kview.tui.actions import Keys
 from kview.tui.keys import DEFAULT_KEYS
+from kview.tui.widgets.fleet import Member
 from kview.tui.widgets.header import SourceInfo
 
 if TYPE_CHECKING:
@@ -22,11 +23,43 @@ if TYPE_CHECKING:
     from kview.tui.teaching import Teaching
 
 
+@dataclass
+class Opened:
+    """What somebody has opened, and the head does not tell any more: incidents by key, and unclean elections
+    by when they were (epoch ms)."""
+
+    incidents: frozenset[Hashable] = frozenset()
+    unclean_ms: frozenset[int] = frozenset()
+
+
+class Clusters(Protocol):
+    """The clusters between which the user can switch. All methods are called on the screen's thread, and
+    return at once."""
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the clusters besides the one shown."""
+        ...
+
+    def open(self, name: str) -> "Session":
+        """Return the session of a cluster. Raises KviewError if its settings are wrong."""
+        ...
+
+    def fleet(self) -> "Session | None":
+        """Return the session of the first screen with all clusters, None if there is only one."""
+        ...
+
+    def instead(self) -> "Session | None":
+        """Return what to show instead of a cluster that has ended before it could be shown, None if it has
+        not."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Session:
     """A run of the dashboard. What is None is not there: its keys do nothing, and say so."""
 
-    feed: Feed[View]
+    feed: Feed[View] | None
+    """None on the screen of all clusters."""
     source: SourceInfo
     clock_ms: Callable[[], int]
     """The time at the moment shown, epoch ms, by the snapshots' clock. It stands still while time is paused,
@@ -42,8 +75,11 @@ class Session:
     """None if there is no cluster to ask."""
     lab: Lab | None = None
     """None on a cluster that we did not start."""
-    profiles: Profiles | None = None
+    clusters: Clusters | None = None
     """None if kview cannot switch to another cluster."""
+    members: Callable[[], Sequence[Member]] | None = None
+    """Returns the clusters of the fleet as they are now. None if a single cluster is shown."""
+    opened: Opened = field(default_factory=Opened)
     saves: Saves | None = None
     record_line: Callable[[str, Candidate], str] | None = None
     """Returns a record of a topic as one line of JSON."""

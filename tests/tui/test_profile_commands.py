@@ -1,48 +1,109 @@
-"""Switching between profiles from the palette."""
+"""Switching between clusters: from the palette, and back to one that could be shown."""
+
+from collections.abc import Sequence
 
 from kview.errors import BadUse, ErrorKind
-from tests.tui.harness import HEALTHY, dashboard, press, running, state, text, until
+from kview.tui.app import KviewApp
+from kview.tui.session import Session
+from kview.tui.widgets.header import SourceInfo
+from tests.tui.harness import (
+    CRASH,
+    HEALTHY,
+    FakeClock,
+    FakeFeed,
+    dashboard,
+    press,
+    running,
+    state,
+    text,
+    until,
+)
 
 
-class FakeProfiles:
-    """Two other profiles, of which one has a variable in its settings that is not set."""
+class FakeClusters:
+    """Two other clusters, of which one has a variable in its settings that is not set."""
 
     def __init__(self) -> None:
-        self.chosen: list[str] = []
+        self.feed = FakeFeed(state(CRASH))
+        self.other: Session | None = None
 
     def names(self) -> list[str]:
         """The names."""
         return ["prod", "stage"]
 
-    def choose(self, name: str) -> None:
-        """Note the choice, or fail."""
+    def open(self, name: str) -> Session:
+        """Return the session of a cluster, or fail."""
         if name == "prod":
             raise BadUse(ErrorKind.VARIABLE_NOT_SET, name="PROD_PASSWORD")
-        self.chosen.append(name)
+        now_ms = state(CRASH).snapshot.observation.ended_ms
+        return Session(feed=self.feed, source=SourceInfo(name), clock_ms=FakeClock(now_ms), clusters=self)
+
+    def fleet(self) -> Session | None:
+        """There is no screen of all clusters."""
+        return None
+
+    def instead(self) -> Session | None:
+        """Return what a test wants to be shown, once."""
+        other, self.other = self.other, None
+        return other
 
 
 @running
-async def test_the_palette_lists_the_profiles_and_ends_the_dashboard_for_the_one_chosen() -> None:
-    profiles = FakeProfiles()
-    async with dashboard(state(HEALTHY), profiles=profiles) as (app, pilot):
+async def test_the_palette_lists_the_profiles_and_shows_the_one_chosen() -> None:
+    clusters = FakeClusters()
+    async with dashboard(state(HEALTHY), clusters=clusters) as (app, pilot):
         await press(pilot, ["ctrl+p", *"connect"])
         shown = text(app)
         assert "connect prod" in shown and "connect stage" in shown
         await press(pilot, [*" stage", "enter"])
-        await until(pilot, lambda: app.return_code == 0, "the end")
-    assert profiles.chosen == ["stage"]
+        await until(pilot, lambda: "stage" in _lines(app)[0], "the other cluster")
+        assert "silent" in text(app)
+        assert app.session.feed is clusters.feed
+
+
+@running
+async def test_a_view_of_the_cluster_before_is_not_shown() -> None:
+    clusters = FakeClusters()
+    async with dashboard(state(HEALTHY), clusters=clusters) as (app, pilot):
+        before = app.session.feed
+        assert isinstance(before, FakeFeed)
+        app.open_cluster("stage")
+        await until(pilot, lambda: app.session.feed is clusters.feed and app.view, "the other cluster")
+        assert (before.stopped, clusters.feed.stopped) == (1, 0)
+        before.show(state(HEALTHY))
+        await pilot.pause()
+        assert app.view is not None
+        assert app.view.snapshot is state(CRASH).snapshot
+
+
+@running
+async def test_the_screens_of_a_cluster_begin_again_and_keys_work_on_them() -> None:
+    async with dashboard(state(HEALTHY), clusters=FakeClusters()) as (app, pilot):
+        await press(pilot, ["5", "enter"])
+        assert app.where() == ("groups", 2)
+        app.open_cluster("stage")
+        await until(pilot, lambda: app.where() == ("overview", 1) and app.view, "the other cluster")
+        await press(pilot, ["5"])
+        assert app.where() == ("groups", 1)
+        assert "billing" in text(app)
+
+
+@running
+async def test_a_cluster_that_could_not_be_shown_gives_way_to_another() -> None:
+    clusters = FakeClusters()
+    async with dashboard(state(HEALTHY), clusters=clusters) as (app, pilot):
+        clusters.other = clusters.open("before")
+        await until(pilot, lambda: "before" in _lines(app)[0], "the cluster before")
 
 
 @running
 async def test_a_profile_with_wrong_settings_is_said_and_the_cluster_stays_on_the_screen() -> None:
-    profiles = FakeProfiles()
-    async with dashboard(state(HEALTHY), profiles=profiles) as (app, pilot):
+    async with dashboard(state(HEALTHY), clusters=FakeClusters()) as (app, pilot):
         await press(pilot, ["ctrl+p", *"connect prod", "enter"])
         said = "the environment variable PROD_PASSWORD is not set"
         await until(pilot, lambda: said in text(app), "why not")
         assert "invoice" in text(app)
         assert app.return_code is None
-    assert profiles.chosen == []
 
 
 @running
@@ -50,3 +111,7 @@ async def test_without_profiles_the_palette_offers_none() -> None:
     async with dashboard(state(HEALTHY)) as (app, pilot):
         await press(pilot, ["ctrl+p", *"connect"])
         assert "nothing matches" in text(app)
+
+
+def _lines(app: KviewApp) -> Sequence[str]:
+    return text(app).splitlines()

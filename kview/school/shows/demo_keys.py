@@ -256,7 +256,7 @@ class DemoKeys(Teaching):
         self._set(show)
         self._app.faults.forget()
         self._app.lab.undone()
-        self._app.opened_incidents = frozenset()
+        self._app.session.opened.incidents = frozenset()
         self._app.redraw()
         self._app.run_worker(self._freshen(demos, show, name, seed), group="demo")
 

@@ -112,6 +112,13 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """Make the panels between headline and status line."""
         raise NotImplementedError
 
+    def head(self) -> ComposeResult:
+        """Make the two lines at the top."""
+        dashboard = self.dashboard
+        is_replay = dashboard.timeline is not None and dashboard.timeline.replay
+        yield Header(dashboard.source, is_replay, dashboard.started_ms)
+        yield Headline(dashboard.source, is_replay)
+
     def draw(self, view: View) -> None:
         """Pass to every panel its part of a view, each in the panel's own `attempt`."""
         raise NotImplementedError
@@ -140,10 +147,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def compose(self) -> ComposeResult:
         """Arrange header, headline and the bottom lines around the body."""
         with Vertical(id="page"):
-            dashboard = self.dashboard
-            is_replay = dashboard.timeline is not None and dashboard.timeline.replay
-            yield Header(dashboard.source, is_replay, dashboard.started_ms)
-            yield Headline(dashboard.source, is_replay)
+            yield from self.head()
             with Vertical(id="body"):
                 yield from self.body()
             yield CaptionStrip()
@@ -455,8 +459,10 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             pass
         elif len(self.app.screen_stack) > 1:
             self.app.pop_screen()
-        else:
+        elif not self.dashboard.live:
             self.dashboard.return_to_live()
+        else:
+            self.dashboard.leave_cluster()
 
     def focused_rows(self) -> tuple[str, Rows] | None:
         """Return the focused table's name and its rows, or None if no table is focused."""

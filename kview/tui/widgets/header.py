@@ -188,14 +188,14 @@ def _facts(view: View) -> dict[Fact, Line]:
     """Return what can be said of the cluster, in order, with the controller's epoch."""
     flow = view.throughput
     return {
-        Fact.IN: (*_rate("in", flow.total_in, flow.in_is_bound), *_turn(flow.in_series)),
-        Fact.OUT: _rate("out", flow.total_out, flow.out_is_bound),
+        Fact.IN: (*rate("in", flow.total_in, flow.in_is_bound), *_turn(flow.in_series)),
+        Fact.OUT: rate("out", flow.total_out, flow.out_is_bound),
         Fact.CONTROLLER: _controller(view, True),
         Fact.REQUESTS: _requests(view.headline.requests_per_second),
     }
 
 
-def _rate(name: str, per_second: float, is_bound: bool) -> Line:
+def rate(name: str, per_second: float, is_bound: bool) -> Line:
     """Return a rate in two or three figures: `in 5.4 k/s`, `in –`."""
     text = f"{words.si(per_second)}/s" if math.isfinite(per_second) else words.NONE
     return line(Span(f"{name} ", Role.DIM), Span(words.at_least(text, is_bound), Role.HEAD))

@@ -1,0 +1,254 @@
+"""The clusters that a run of kview observes. Each is observed until kview ends, also while another is
+shown."""
+
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from kview.derive.view import View
+from kview.errors import ErrorFacts, KviewError
+from kview.language.errors import sentence
+from kview.model.notices import Notice, NoticeKind
+from kview.model.units import UNKNOWN
+from kview.recording.names import state_folder
+from kview.run.dashboard import RECORDING_STARTS_AFTER_S, Beside, drive, new_session, teaching_of, wall_ms
+from kview.run.memory import ChoiceFiles
+from kview.run.recorder import Recorder
+from kview.run.settings import Display
+from kview.run.show import Others, Shown, hooked
+from kview.run.spark import Spark
+from kview.run.timeline import LiveTimeline
+from kview.tui.widgets.fleet import Member
+from kview.tui.widgets.header import SourceInfo
+
+if TYPE_CHECKING:
+    from kview.tui.session import Session
+
+
+class Kept:
+    """A cluster that is observed and recorded until `end`. Implements `Feed` for the times in which it is
+    shown.
+
+    Spark runs only while it is shown: a JVM takes half a gigabyte.
+    """
+
+    def __init__(self, shown: Shown, patient: bool, on_error: Callable[["Kept"], None]) -> None:
+        from kview.tui.session import Opened
+
+        self._stack = ExitStack()
+        self.shown, hooks = shown, _ = hooked(shown, self._stack)
+        display = shown.display
+        self._recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
+        self.timeline = LiveTimeline(
+            shown.source,
+            self._recorder,
+            display.interval_ms / 1000,
+            wall_ms,
+            display.ignore_groups,
+            shown.opening,
+            shown.takers,
+            patient,
+        )
+        self.timeline.on_error(lambda: on_error(self))
+        if hooks is not None:
+            hooks.on_notice = self.timeline.notify
+        self._began_ms = wall_ms()
+        self._opened: Opened = Opened()
+        self._beside: Beside | None = None
+
+    @property
+    def name(self) -> str:
+        return self.shown.name
+
+    @property
+    def unfinished(self) -> ErrorFacts | None:
+        """What of its recording could not be completed."""
+        return self._recorder.unfinished
+
+    def member(self) -> Member:
+        """Return the cluster as it is now."""
+        display = self.shown.display
+        source = SourceInfo(self.name, display.interval_ms, display.production, display.colour)
+        view, notice = self.timeline.newest
+        error = self.timeline.error
+        if error is not None:
+            notice = not_shown(self.name, error)
+        return Member(source, self._began_ms, view, notice)
+
+    def session(self) -> "Session":
+        """Return its dashboard. Raises BadUse if the keys' file is wrong."""
+        shown, display = self.shown, self.shown.display
+        self._beside = beside = Beside(
+            None if display.no_spark else Spark(self.timeline.set_aggregates, wall_ms),
+            lambda: self._recorder.folder if self._recorder.first_ms != UNKNOWN else None,
+        )
+        session = new_session(self.timeline, self.name, display.interval_ms, display)
+        return replace(
+            beside.added_to(session),
+            feed=self,
+            opened=self._opened,
+            lab=shown.lab,
+            attention=shown.source,
+            inspector=shown.source,
+            # A simulated cluster is another one every time.
+            memory=ChoiceFiles(state_folder() / "choices", display.fresh) if shown.lab is None else None,
+            teaching=teaching_of(shown),
+        )
+
+    def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
+        """Show it from now on."""
+        spark = self._beside.spark if self._beside is not None else None
+        if spark is not None:
+            self._recorder.on_folder, self._recorder.on_stopped = spark.read, spark.nothing_to_read
+            if self._recorder.folder is not None:
+                spark.read(self._recorder.folder)
+        self.timeline.start(on_view, on_notice)
+
+    def stop(self) -> None:
+        """Show nothing of it, and let it run on."""
+        self.timeline.leave()
+        self._stop_beside()
+
+    def _stop_beside(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        beside, self._beside = self._beside, None
+        if beside is None:
+            meanwhile()
+        else:
+            self._recorder.on_folder, self._recorder.on_stopped = lambda folder: None, lambda why: None
+            beside.stop(meanwhile)
+
+    def end(self) -> None:
+        """End within a second."""
+        self._stop_beside(self.timeline.stop)
+        self._stack.close()
+
+
+def not_shown(name: str, error: BaseException) -> Notice:
+    """Return the notice that a cluster cannot be shown."""
+    if not isinstance(error, KviewError):
+        return Notice(NoticeKind.OBSERVING_FAILED, {"bug": f"{type(error).__name__}: {error}"})
+    return Notice(NoticeKind.PROFILE_NOT_SHOWN, {"name": name, "error": error.facts})
+
+
+class Fleet:
+    """The clusters of a run. Implements `Clusters`.
+
+    With several clusters to begin with, there is a screen of all of them, and one that cannot be reached is
+    tried again. A cluster that is opened later and cannot be reached leads back to the one before.
+    """
+
+    def __init__(self, begin_with: Sequence[Shown], others: Others | None) -> None:
+        """Raises BadUse if nothing can be shown."""
+        self._others = others
+        self.is_several = len(begin_with) > 1
+        self._kept: dict[str, Kept] = {}
+        self._of_fleet: tuple[str, ...] = tuple(shown.name for shown in begin_with)
+        self._path: list[str] = []
+        """The clusters shown, the last one at the end."""
+        self._failed: set[str] = set()
+        self._end: Callable[[], None] = lambda: None
+        self.error: BaseException | None = None
+        """The error that ended the only cluster before its first view."""
+        for shown in begin_with:
+            self._keep(shown, self.is_several)
+
+    def _keep(self, shown: Shown, patient: bool) -> Kept:
+        kept = self._kept[shown.name] = Kept(shown, patient, self._on_error)
+        return kept
+
+    def begin(self) -> "Session":
+        """Observe all clusters, and return what to show first."""
+        if not self.is_several:
+            return self.open(self._of_fleet[0])
+        for kept in self._kept.values():
+            kept.timeline.begin()
+        session = self.fleet()
+        assert session is not None
+        return session
+
+    # -- Clusters
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the clusters besides the one shown."""
+        known = {*self._kept, *(self._others.names() if self._others is not None else ())}
+        return sorted(known - set(self._path[-1:]))
+
+    def open(self, name: str) -> "Session":
+        """Return the session of a cluster, which is observed from now on. Raises KviewError."""
+        kept = self._kept.get(name)
+        if kept is None:
+            assert self._others is not None
+            kept = self._keep(self._others.shown(name), patient=False)
+        self._path = [*(each for each in self._path if each != name), name]
+        return replace(kept.session(), clusters=self)
+
+    def fleet(self) -> "Session | None":
+        """Return the session of the screen with all clusters, None if kview was begun with one."""
+        if not self.is_several:
+            return None
+        self._path = []
+        display = self._kept[self._of_fleet[0]].shown.display
+        session = new_session(
+            None, "fleet", display.interval_ms, Display(theme=display.theme, ascii_only=display.ascii_only)
+        )
+        return replace(session, clusters=self, members=self._members)
+
+    def instead(self) -> "Session | None":
+        """Return the session of the cluster before, if the one shown could never be shown."""
+        name = self._path[-1] if self._path else ""
+        if name not in self._failed or (len(self._path) == 1 and not self.is_several):
+            return None
+        self._failed.discard(name)
+        if name in self._of_fleet:
+            return None
+        failed = self._kept.pop(name)
+        assert failed.timeline.error is not None
+        self._path.pop()
+        notice = not_shown(name, failed.timeline.error)
+        failed.end()
+        if not self._path:
+            return self.fleet()
+        self._kept[self._path[-1]].timeline.say_first(notice)
+        return self.open(self._path[-1])
+
+    def _members(self) -> Sequence[Member]:
+        return [self._kept[name].member() for name in self._of_fleet]
+
+    # -- the end
+
+    def on_error(self, call: Callable[[], None]) -> None:
+        """Register `call` for an error that leaves nothing to show."""
+        self._end = call
+
+    def _on_error(self, kept: Kept) -> None:
+        self._failed.add(kept.name)
+        if len(self._kept) == 1:
+            self.error = kept.timeline.error
+            self._end()
+
+    def stop(self) -> None:
+        """End all clusters within a second."""
+        ending = [threading.Thread(target=kept.end, daemon=True) for kept in self._kept.values()]
+        for thread in ending:
+            thread.start()
+        for thread in ending:
+            thread.join()
+
+    def unfinished(self) -> list[ErrorFacts]:
+        """Return what of the recordings could not be completed."""
+        return [kept.unfinished for kept in self._kept.values() if kept.unfinished is not None]
+
+
+def run_dashboard(shown: Sequence[Shown], others: Others | None = None) -> int:
+    """Show clusters until the user ends it, and return the exit code.
+
+    Raises the error that ended the only one before its first view, once the terminal has been restored.
+    """
+    fleet = Fleet(shown, others)
+    code = drive(fleet, fleet.begin(), fleet.stop)
+    for error in fleet.unfinished():
+        print(f"kview: {sentence(error)}", file=sys.stderr)
+    return code

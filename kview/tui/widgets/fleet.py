@@ -1,0 +1,454 @@
+"""The clusters of a fleet: each in a frame as long as every one has room for one, else as rows of a table."""
+
+from collections.abc import Callable, Sequence
+from textwrap import wrap
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from msgspec import Struct
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Size
+from textual.strip import Strip
+
+from kview.derive.brokers.silence import none_answer_since
+from kview.derive.passing import passing_texts
+from kview.derive.view import View
+from kview.language import fleet as said
+from kview.language import glyphs, notices, words
+from kview.language.briefs import brief
+from kview.language.curves import area, top_of
+from kview.model.events import Severity, severity_rank
+from kview.model.findings import FindingKind
+from kview.model.notices import Notice
+from kview.model.units import UNKNOWN
+from kview.tui import edges
+from kview.tui.actions import Where, bindings
+from kview.tui.app_of import app_of
+from kview.tui.keys import ACTIONS
+from kview.tui.options import HOLD_MS, Options
+from kview.tui.paint import blank, strip
+from kview.tui.plot import Frame, Trace, framed
+from kview.tui.rows.columns import Column
+from kview.tui.rows.common import ROLES, SIGNS, Keyed, name_width, title, troubled
+from kview.tui.rows.rack_strips import strips
+from kview.tui.rows.row import Row
+from kview.tui.rows.tiles import Box, nearest
+from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, middle, pad
+from kview.tui.widgets.header import BETWEEN, SourceInfo, badge, rate
+from kview.tui.widgets.headline import shown_incidents, state_line
+from kview.tui.widgets.table import Table
+
+LEAST_CELLS = 38
+"""The narrowest frame."""
+
+MOST_LINES = 12
+"""The highest frame, with its edges."""
+
+FIGURES = 3
+"""The lines of a frame that are always there: traffic and lag, the brokers, and what is wrong."""
+
+COMPACT = 3
+"""The lines of a cluster that has a rule and two lines."""
+
+PLOT_LINES = 4
+"""A plot has axes from so many lines on."""
+
+CALM = (FindingKind.ALL_WELL, FindingKind.CLUSTER_WELL)
+
+
+class Member(Struct, frozen=True):
+    """A cluster of the fleet as it is now. `began_ms` (epoch ms) is when kview began to observe it."""
+
+    source: SourceInfo
+    began_ms: int
+    view: View | None = None
+    notice: Notice | None = None
+    """Why there is no view, or none that is newer."""
+
+    @property
+    def name(self) -> str:
+        return self.source.label
+
+    def is_late(self, now_ms: int) -> bool:
+        """Return whether its figures are older than they should be."""
+        if self.view is None:
+            return False
+        return now_ms - self.view.snapshot.observation.ended_ms > self.source.late_ms
+
+    def severity(self, now_ms: int) -> Severity:
+        """Return how bad it is. A cluster without figures, or with old ones, is a risk."""
+        if self.view is None:
+            return Severity.CALM if self.notice is None else Severity.RISK
+        return Severity.RISK if self.is_late(now_ms) else self.view.headline.severity
+
+
+class HeldOrder:
+    """The order of the clusters: as given while all is well, the worst first when something is wrong. An
+    order that has changed is held for HOLD_MS."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+        self._changed_ms = UNKNOWN
+
+    def of(self, members: Sequence[Member], now_ms: int) -> list[Member]:
+        """Return the members in order."""
+        by_name = {member.name: member for member in members}
+        wanted = sorted(by_name, key=lambda name: _rank(by_name[name], now_ms))
+        is_held = self._changed_ms != UNKNOWN and 0 <= now_ms - self._changed_ms < HOLD_MS
+        if sorted(wanted) != sorted(self._names):
+            self._names = wanted
+        elif wanted != self._names and not is_held:
+            self._names, self._changed_ms = wanted, now_ms
+        return [by_name[name] for name in self._names]
+
+
+def _rank(member: Member, now_ms: int) -> int:
+    severity = member.severity(now_ms)
+    return severity_rank(severity) if severity in (Severity.RISK, Severity.WARN) else len(Severity)
+
+
+# -- what is said of a cluster
+
+
+def name_of(member: Member, cells: int) -> Line:
+    """Return a cluster's name, and that it is in production."""
+    mark = line(Span(" PRODUCTION ", Role.MOMENT), " ") if member.source.production else ()
+    return (*mark, Span(middle(member.name, max(1, cells - line_width(mark))), Role.HEAD))
+
+
+def freshness(member: Member, now_ms: int) -> Line:
+    """Return how many brokers answer, or how old the figures are."""
+    if member.view is None:
+        waited = words.duration(now_ms - member.began_ms, tenths=False)
+        role = Role.DIM if member.notice is None else Role.RISK
+        return line(Span(said.never_seen(waited, member.notice is not None), role))
+    return badge(member.view, member.source.fresh_ms, member.source.late_ms, now_ms)
+
+
+def figures(member: Member, cells: int, now_ms: int) -> Line:
+    """Return what flows in and out, and the lag of all groups. Old figures are dim."""
+    view = member.view
+    if view is None:
+        return ()
+    flow = view.throughput
+    parts = [
+        rate("in", flow.total_in, flow.in_is_bound),
+        rate("out", flow.total_out, flow.out_is_bound),
+        _lag(view),
+    ]
+    shown = joined(parts, Span(BETWEEN), cells)
+    return _dimmed(shown) if _is_old(member, now_ms) else shown
+
+
+def _is_old(member: Member, now_ms: int) -> bool:
+    view = member.view
+    return view is not None and (
+        member.is_late(now_ms) or none_answer_since(view.snapshot.brokers) != UNKNOWN
+    )
+
+
+def _dimmed(spans: Line) -> Line:
+    return tuple(span._replace(role=Role.DIM) for span in spans)
+
+
+def lag_of(view: View) -> tuple[int, bool, int]:
+    """Return the records that all groups are behind together, whether that is a lower bound, and the longest
+    time that one is behind (ms). UNKNOWN if nothing is known."""
+    groups = view.groups
+    lag = groups.lag[~groups.ignored]
+    behind = groups.behind_ms[~groups.ignored]
+    known = lag[lag != UNKNOWN]
+    if not len(known):
+        return UNKNOWN, False, UNKNOWN
+    is_bound = len(known) < len(lag) or bool(groups.lag_is_bound[~groups.ignored].any())
+    return int(known.sum()), is_bound, int(behind.max(initial=UNKNOWN))
+
+
+def _lag(view: View) -> Line:
+    records, is_bound, behind_ms = lag_of(view)
+    if records == UNKNOWN:
+        return line(Span("lag ", Role.DIM), Span(words.NONE, Role.HEAD))
+    text = words.at_least(words.si(float(records)), is_bound)
+    longest = f" {glyphs.DOT} {words.duration(behind_ms, tenths=False)}" if behind_ms >= 1000 else ""
+    return line(Span("lag ", Role.DIM), Span(text, Role.HEAD), Span(longest, Role.DIM))
+
+
+def state(member: Member, opened: frozenset[object], cells: int, now_ms: int) -> Line:
+    """Return what is wrong in a few words, or that all is well."""
+    if member.notice is not None:
+        return cut(line(Span(f" {SIGNS[Severity.RISK]} {notices.text(member.notice)}", Role.RISK)), cells)
+    if member.view is None:
+        return line(Span(f"   {said.CONNECTING}", Role.DIM))
+    return state_line(member.view, shown_incidents(member.view, opened), now_ms, cells)
+
+
+def worst(member: Member, now_ms: int) -> tuple[str, Severity]:
+    """Return the worst finding of a cluster in a few words, '' if it is well."""
+    if member.notice is not None:
+        return said.NOT_REACHED if member.view is None else said.NO_NEW_FIGURES, Severity.RISK
+    if member.view is None:
+        return "", Severity.CALM
+    if member.is_late(now_ms):
+        return said.NO_NEW_FIGURES, Severity.RISK
+    found = [each for each in member.view.headline.findings if each.kind not in CALM]
+    return (brief(found[0], now_ms)[0], found[0].severity) if found else ("", Severity.GOOD)
+
+
+class FleetRows(Keyed[str]):
+    """The rows of a fleet's clusters, which are given in order. The key is the cluster's name."""
+
+    def __init__(self, members: Sequence[Member], options: Options, now_ms: int) -> None:
+        names = [member.name for member in members]
+        passing = passing_texts(names, [()] * len(names), options.wanted)
+        self.members = [member for member, passes in zip(members, passing, strict=True) if passes]
+        super().__init__([member.name for member in self.members])
+        self.severities = np.array([member.severity(now_ms) for member in self.members], object)
+        self.troubled = troubled(self.severities)
+        hidden = len(members) - len(self.members)
+        self.empty = said.none_matches(options.shown_filter) if hidden else said.NO_CLUSTER
+        self.title: Line = title("CLUSTERS", *([said.hidden(options.shown_filter, hidden)] if hidden else []))
+        self.columns: Sequence[Column] = (
+            Column("name", "", name_width(self.keys, 4, 40), flex=1, most=40, name=True),
+            Column("answers", "", 18, rank=1),
+            Column("in", "in rec/s", 8, right=True, rank=2),
+            Column("out", "out rec/s", 9, right=True, rank=4),
+            Column("lag", "lag", 8, right=True, rank=3),
+            Column("state", "", 24, flex=4),
+        )
+
+    def row(self, index: int, now_ms: int) -> Row:
+        member = self.members[index]
+        text, severity = worst(member, now_ms)
+        well = text or (said.WELL if member.view is not None else said.CONNECTING)
+        flow = ((), ()) if member.view is None else _flow(member.view)
+        lag = () if member.view is None else _lag(member.view)[1:2]
+        cells = [
+            name_of(member, 60),
+            freshness(member, now_ms),
+            *flow,
+            lag,
+            line(Span(f"{SIGNS[severity]} {well}", ROLES[severity])),
+        ]
+        if _is_old(member, now_ms):
+            cells[2:5] = [_dimmed(cell) for cell in cells[2:5]]
+        return Row(tuple(cells))
+
+
+def _flow(view: View) -> tuple[Line, Line]:
+    flow = view.throughput
+    return rate("in", flow.total_in, flow.in_is_bound)[1:], rate("out", flow.total_out, flow.out_is_bound)[1:]
+
+
+# -- frames
+
+
+class Framed(NamedTuple):
+    """Where the frames lie, all of them of the same size. With `has_edges` they have lines on all sides, else
+    a rule with the title."""
+
+    boxes: tuple[Box, ...]
+    has_edges: bool
+
+
+def arranged(number: int, cells: int, rows: int, has_edges: bool) -> Framed | None:
+    """Return the highest frames with which so many clusters fit, in as few columns as possible. None if
+    nothing fits."""
+    if not number:
+        return None
+    most = max(1, cells // LEAST_CELLS)
+    edge = 2 if has_edges else 1
+    for lines in (*range(min(MOST_LINES, rows), edge + FIGURES - 1, -1), COMPACT):
+        for columns in range(1, most + 1):
+            if -(-number // columns) * lines <= rows:
+                wide = cells // columns
+                boxes = tuple(
+                    Box(at, at % columns * wide, at // columns * lines, wide, lines) for at in range(number)
+                )
+                return Framed(boxes, has_edges and lines > COMPACT)
+    return None
+
+
+class Frames(Table):
+    """Clusters in frames, or in rows if there are too many of them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.RACKS)]
+
+    has_edges = True
+    """Whether there are lines enough for edges on all sides."""
+    opened: Callable[[str], frozenset[object]] = staticmethod(lambda name: frozenset())
+
+    @property
+    def arranged(self) -> Framed | None:
+        """Where the frames lie, None if the rows are a table."""
+        return arranged(len(self.rows), self.size.width, self.size.height, self.has_edges)
+
+    def fits(self, number: int, size: Size) -> bool:
+        """Return whether so many clusters have frames in `size`."""
+        return arranged(number, size.width, size.height, self.has_edges) is not None
+
+    def action_move(self, by: int) -> None:
+        """Select the frame below (negative: above)."""
+        self._step(0, by)
+
+    def action_aside(self, by: int) -> None:
+        """Select the frame to the right (negative: left)."""
+        self._step(by, 0)
+
+    def _step(self, across: int, down: int) -> None:
+        placed = self.arranged
+        if placed is None:
+            super().action_move(down)
+        elif self.index < len(placed.boxes):
+            self.choose(nearest(placed.boxes, self.index, across, down))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action works: frames have sides, rows have none."""
+        if action == "aside":
+            return self.arranged is not None
+        return super().check_action(action, parameters)
+
+    def on_click(self, event: events.Click) -> None:
+        """Open the cluster under the mouse. Rows are the table's own."""
+        placed = self.arranged
+        if placed is None:
+            return
+        event.prevent_default()
+        for box in placed.boxes:
+            if box.holds(event.x, event.y):
+                self.choose(box.at)
+                self.action_open()
+
+    def scroll_rows(self, by: int) -> None:
+        """Scroll a table. Frames are all in sight."""
+        if self.arranged is None:
+            super().scroll_rows(by)
+
+    def figures(self) -> list[str]:
+        """Return the names of the figures that it can show."""
+        return [*super().figures()] or ["in rec/s", "out rec/s", "lag"]
+
+    def _settle(self) -> None:
+        super()._settle()
+        if self.arranged is not None:
+            self.virtual_size = Size(self.size.width, self.size.height)
+            self.scroll_to(y=0, animate=False, force=True, immediate=True)
+
+    def _below(self) -> int:
+        return int(len(self.rows) > max(0, self.size.height - self._head_height()))
+
+    def painted(self, size: Size) -> list[Strip]:
+        """Return the strips of the frames, or those of a table with the number of rows out of sight."""
+        placed, rows, at = self.arranged, self.rows, app_of(self)
+        if not isinstance(rows, FleetRows):
+            return super().painted(size)
+        if placed is None:
+            lines = super().painted(size)
+            if self._below():
+                left = len(rows) - self.scroll_offset.y - self._room()
+                more = said.more(self.scroll_offset.y, max(0, left))
+                lines[size.height - 1 :] = [
+                    strip(line(Span(f"  {more}", Role.DIM)), size.width, at.palette, at.ascii_only)
+                ]
+            return lines
+        self.title = None
+        drawn = [[blank(0, at.palette)] * 0 for _ in range(size.height)]
+        for box in placed.boxes:
+            is_selected = box.at == self.index and self.has_focus
+            for y, spans in enumerate(self._frame(rows, box, placed.has_edges, is_selected)):
+                drawn[box.y + y].append(strip(spans, box.width, at.palette, at.ascii_only))
+        return [
+            Strip.join(parts).adjust_cell_length(size.width) if parts else blank(size.width, at.palette)
+            for parts in drawn
+        ]
+
+    def _frame(self, rows: FleetRows, box: Box, has_edges: bool, is_selected: bool) -> list[Line]:
+        at = app_of(self)
+        member, now_ms = rows.members[box.at], at.now_ms()
+        severity = rows.severities[box.at]
+        role = Role.KEY if is_selected else Role.RISK if severity == Severity.RISK else Role.RULE
+        scope = freshness(member, now_ms)
+        scope = (*scope[:-1], scope[-1]._replace(text=scope[-1].text.rstrip())) if scope else scope
+        mark = Span(f"{glyphs.MARK} ", Role.KEY) if is_selected else Span("")
+        room = edges.title_cells(box.width, has_edges) - line_width(scope) - 4
+        head = (mark, *name_of(member, max(4, room)))
+        upper = edges.upper(head, scope, box.width, role, has_edges)
+        inner = box.width - (4 if has_edges else 2)
+        height = box.height - (2 if has_edges else 1)
+        body = [pad(each, inner) for each in self._body(member, inner, height, now_ms)]
+        if not has_edges:
+            return [upper, *((Span(" "), *each, Span(" ")) for each in body)]
+        side = Span(glyphs.BAR, role)
+        return [
+            upper,
+            *((side, Span(" "), *each, Span(" "), side) for each in body),
+            edges.lower(box.width, role),
+        ]
+
+    def _body(self, member: Member, cells: int, height: int, now_ms: int) -> list[Line]:
+        """Return exactly `height` lines about a cluster."""
+        view, at = member.view, app_of(self)
+        shown = state(member, self.opened(member.name), cells, now_ms)
+        if view is None:
+            text = notices.text(member.notice, at.zone) if member.notice is not None else said.CONNECTING
+            role = Role.DIM if member.notice is None else Role.RISK
+            lines = [line(Span(part, role)) for part in wrap(text, cells)[:height]]
+        elif height < FIGURES:
+            lines = [justified(figures(member, cells, now_ms), (), cells), shown]
+        else:
+            brokers = strips(view, cells, 1, now_ms)
+            flow = line(Span(" "), *figures(member, cells - 1, now_ms))
+            lines = [shown, *brokers, flow, *self._plot(member, cells, height - FIGURES)]
+        return [*lines, *[()] * height][:height]
+
+    def _plot(self, member: Member, cells: int, height: int) -> list[Line]:
+        """Return the last minute of what flowed in."""
+        view = member.view
+        if view is None or not height:
+            return []
+        values = view.throughput.in_series
+        if height >= PLOT_LINES:
+            return framed(Trace("in", values, Span("", series=0)), cells, height, Frame("60 s"))
+        return [line(Span(text, series=0)) for text in area(values, cells, height, top_of(values))]
+
+
+# -- the head
+
+
+def in_trouble(members: Sequence[Member], now_ms: int) -> list[Member]:
+    """Return the clusters that need attention, the worst first."""
+    ranked = sorted(members, key=lambda member: _rank(member, now_ms))
+    return [member for member in ranked if _rank(member, now_ms) < len(Severity)]
+
+
+def head_line(members: Sequence[Member], now_ms: int, cells: int) -> Line:
+    """Return how many clusters there are, and how many have current figures."""
+    current = sum(
+        member.view is not None and not _is_old(member, now_ms) and member.notice is None
+        for member in members
+    )
+    left = line(
+        Span(" kview ", Role.BRIGHT),
+        Span(f"{glyphs.MARK} ", Role.DIM),
+        Span(words.plural(len(members), "cluster"), Role.CLUSTER),
+    )
+    is_all = current == len(members)
+    sign = Span(f"{glyphs.OK} ", Role.GOOD) if is_all else Span(f"{glyphs.UP} ", Role.WARN)
+    right = line(sign, Span(said.current(current, len(members)), Role.DIM if is_all else Role.WARN))
+    return justified(left, right, cells)
+
+
+def worst_line(members: Sequence[Member], now_ms: int, cells: int) -> Line:
+    """Return the worst cluster by its name and what is wrong with it, and how many others are in trouble."""
+    troubled = in_trouble(members, now_ms)
+    if not troubled:
+        seen = sum(member.view is not None for member in members)
+        if seen < len(members):
+            return line(Span(f"   {said.connecting_to(len(members) - seen)}", Role.DIM))
+        return line(Span(f" {glyphs.OK} ", Role.GOOD), Span(said.ALL_WELL, Role.BRIGHT))
+    first, *others = troubled
+    text, severity = worst(first, now_ms)
+    more = line(Span(f"  {said.others(len(others))}", Role.WARN)) if others else ()
+    name = middle(first.name, max(8, cells - len(text) - line_width(more) - 8))
+    role = Role.ALERT if severity is Severity.RISK else ROLES[severity]
+    return cut(line(" ", Span(f" {SIGNS[severity]} {name}: {text} ", role), *more), cells)
