@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kview.cli.targets import Target, target_of, target_options
+from kview.cli.targets import Target, targets_of, targets_options
 from kview.cli.values import Duration
 from kview.cli.world_options import WORLD_NAMES, given_flags, world_of, world_options
 
 if TYPE_CHECKING:
     from kview.derive.checks.judge import Ignore
-    from kview.run.checking import CheckOptions
+    from kview.run.checking import Checked, CheckOptions
 
 LONGEST_MS = 3_600_000
 """An hour: a check that lasts longer is a job for `kview connect --metrics`."""
 
 CHECK_NAMES = (
-    "target",
+    "targets",
+    "all_profiles",
     "command_config",
     "maps",
     "simulate",
@@ -74,7 +75,7 @@ def _finite(ctx: click.Context, param: click.Parameter, given: float) -> float:
 
 
 @click.command(context_settings={"max_content_width": 100})
-@target_options
+@targets_options
 @click.option(
     "--simulate",
     is_flag=True,
@@ -148,14 +149,16 @@ def _finite(ctx: click.Context, param: click.Parameter, given: float) -> float:
 def check(
     ctx: click.Context,
     /,
-    target: str | None,
+    targets: tuple[str, ...],
+    all_profiles: bool,
     command_config: Path | None,
     maps: tuple[str, ...],
     simulate: bool,
     **flags: Any,
 ) -> None:
     """Check the cluster with these bootstrap servers, or a profile's cluster: what is wrong now, which makes
-    the check fail, and its weaknesses, such as what the loss of a broker or a rack would break.
+    the check fail, and its weaknesses, such as what the loss of a broker or a rack would break. Several
+    clusters are checked at the same time, each with a section or a JSON document of its own.
 
     It prints one line for each finding: what, where, since when, and what to do. A line begins with the
     level, then the kind and name as --ignore takes them. All that is only the consequence of a broker that is
@@ -169,40 +172,46 @@ def check(
       2   usage error
       3   the cluster could not be reached
       70  no result: kview failed, or could not write a file
+    The exit code for several clusters is the highest of theirs.
     """
     options = _options(flags)
     world = [name for name in given_flags(ctx, without=CHECK_NAMES) if name.startswith("--")]
     if simulate:
-        if target is not None or command_config is not None or maps:
+        if targets or all_profiles or command_config is not None or maps:
             raise click.UsageError(
                 "--simulate starts a cluster of its own: leave it out, or leave out HOST:PORT or the profile,"
                 " --command-config and --map"
             )
         ctx.exit(_check_simulated(ctx, flags, options))
-    if target is None:
+    if not targets and not all_profiles:
         raise click.UsageError(
             "Missing argument 'HOST:PORT[,…]|PROFILE': give a bootstrap server or a profile, or --simulate"
         )
     if world:
         raise click.UsageError(f"{world[0]} is for simulated clusters: use it with --simulate")
-    ctx.exit(_check_cluster(target_of(target, command_config, maps), options))
-
-
-def _check_cluster(target: Target, options: "CheckOptions") -> int:
-    from kview.derive.checks.judge import Ignore
-    from kview.run.checking import INTERVAL_S
     from kview.run.checking import check as run
+    from kview.run.checking import check_all
+
+    checked = [
+        _checked(target, options) for target in targets_of(targets, all_profiles, command_config, maps)
+    ]
+    ctx.exit(run(*checked[0]) if len(checked) == 1 else check_all(checked))
+
+
+def _checked(target: Target, options: "CheckOptions") -> "Checked":
+    """Return the cluster to check, without the groups that its profile ignores."""
+    from kview.derive.checks.judge import Ignore
+    from kview.run.checking import INTERVAL_S, Checked
     from kview.run.connected import ConnectedSource, unused_properties
     from kview.run.printing import note
 
     for notice in unused_properties(target.file, target.unused):
         note(notice, options.ascii_only)
-    name = target.name
     if target.profile is not None:
         ignored = tuple(Ignore("group_*", pattern) for pattern in target.profile.ignore_group)
         options = replace(options, ignore=(*options.ignore, *ignored))
     source = ConnectedSource(target.servers, INTERVAL_S, target.security, target.security_now)
-    return run(source, name, options)
+    return Checked(source, target.name, options)
 
 
 def _check_simulated(ctx: click.Context, flags: Mapping[str, Any], options: "CheckOptions") -> int:

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from itertools import starmap
 
+from msgspec import UNSET
+
 from kview.derive.checks.outcome import Outcome
 from kview.derive.view import Reason, Verdict
 from kview.language import checks, failures
@@ -15,16 +17,18 @@ from kview.plain.schema import FORMAT
 from kview.plain.schema_fields import PartitionName
 
 
-def check_document(outcome: Outcome) -> str:
-    """Return the outcome as one line of JSON. It escapes whatever a terminal would obey or not show."""
-    return json_line(check_document_of(outcome))
+def check_document(outcome: Outcome, cluster: str | None = None) -> str:
+    """Return the outcome as one line of JSON, which names the `cluster` if it is one of several. It escapes
+    whatever a terminal would obey or not show."""
+    return json_line(check_document_of(outcome, cluster))
 
 
-def check_document_of(outcome: Outcome) -> schema_check.CheckDocument:
-    """Return the outcome as a struct."""
+def check_document_of(outcome: Outcome, cluster: str | None = None) -> schema_check.CheckDocument:
+    """Return the outcome as a struct, which names the `cluster` if it is one of several."""
     return schema_check.CheckDocument(
         format=FORMAT,
         at_ms=outcome.at_ms,
+        cluster=UNSET if cluster is None else cluster,
         cluster_id=outcome.cluster_id or None,
         watched_ms=outcome.watched_ms,
         healthy=outcome.healthy,

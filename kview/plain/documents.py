@@ -8,6 +8,7 @@ from itertools import starmap
 
 import msgspec
 import numpy as np
+from msgspec import UNSET
 from numpy.typing import NDArray
 
 from kview.derive.brokers.controllers import quorum_nodes
@@ -32,12 +33,12 @@ MOST_KEY = 255
 """The most characters of a key: those that PagerDuty takes. Of longer ones the end is hashed."""
 
 
-def document(view: View) -> str:
-    """Return the view as one line of JSON.
+def document(view: View, cluster: str | None = None) -> str:
+    """Return the view as one line of JSON, which names the `cluster` if it is one of several.
 
     Whatever a terminal would obey or not show is escaped, such as control characters in a group's name.
     """
-    return json_line(document_of(view))
+    return json_line(document_of(view, cluster))
 
 
 def json_line(struct: msgspec.Struct) -> str:
@@ -54,12 +55,13 @@ def _escaped(character: str) -> str:
     return character if character.isprintable() else json.dumps(character)[1:-1]
 
 
-def document_of(view: View) -> schema.Document:
-    """Return the view as a struct."""
+def document_of(view: View, cluster: str | None = None) -> schema.Document:
+    """Return the view as a struct, which names the `cluster` if it is one of several."""
     seen, head = view.snapshot.observation, view.headline
     brokers, features = answering(view), view.snapshot.features
     return schema.Document(
         format=schema.FORMAT,
+        cluster=UNSET if cluster is None else cluster,
         at_ms=seen.ended_ms,
         cluster_id=seen.cluster_id or None,
         controller_id=known(seen.controller_id),

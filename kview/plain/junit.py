@@ -1,7 +1,7 @@
 """The outcome of a check as JUnit XML, which CI systems show as tests: one for each kind, and one for each
 finding."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from xml.etree import ElementTree as Xml
 
@@ -13,12 +13,42 @@ SUITE = "kview check"
 CLASS = "kview.check"
 
 
-def junit(outcome: Outcome, name: str) -> bytes:
-    """Return the outcome of checking the cluster called `name` as an XML file in UTF-8.
+def junit(outcomes: Mapping[str, Outcome | str]) -> bytes:
+    """Return the outcomes of checking clusters, by name, as an XML file in UTF-8. Where there is no outcome,
+    there is the reason.
 
     Names come from a cluster and may contain what XML forbids: a `?` takes the place of such characters. A
     finding that --fail-on does not heed is a test that passes, with its level and text as its output.
     """
+    root = Xml.Element("testsuites")
+    root.extend(
+        _unchecked(outcome, name) if isinstance(outcome, str) else _suite(outcome, name)
+        for name, outcome in outcomes.items()
+    )
+    Xml.indent(root)
+    written: bytes = Xml.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def _unchecked(why: str, name: str) -> Xml.Element:
+    """Return the suite of a cluster that could not be checked: one test, which could not be run."""
+    suite = Xml.Element(
+        "testsuite",
+        {
+            "name": glyphs.printable(f"{SUITE} {name}"),
+            "tests": "1",
+            "failures": "0",
+            "errors": "1",
+            "skipped": "0",
+        },
+    )
+    case = _case("checked")
+    Xml.SubElement(case, "error", {"message": glyphs.printable(why)})
+    suite.append(case)
+    return suite
+
+
+def _suite(outcome: Outcome, name: str) -> Xml.Element:
     cases = list(_cases(outcome))
     failed = sum(case.find("failure") is not None for case in cases)
     skipped = sum(case.find("skipped") is not None for case in cases)
@@ -36,11 +66,7 @@ def junit(outcome: Outcome, name: str) -> bytes:
         },
     )
     suite.extend(cases)
-    root = Xml.Element("testsuites")
-    root.append(suite)
-    Xml.indent(root)
-    written: bytes = Xml.tostring(root, encoding="utf-8", xml_declaration=True)
-    return written + b"\n"
+    return suite
 
 
 def _cases(outcome: Outcome) -> Iterator[Xml.Element]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from kview.derive.brokers.controllers import ControllerState
 from kview.derive.view import PartitionStatus
@@ -15,6 +15,7 @@ from kview.plain.report.schema import DOCUMENT as REPORT
 from kview.plain.report.schema import report_schema
 from kview.plain.schema_check import CheckDocument
 from kview.plain.schema_fields import (
+    CLUSTER,
     Cause,
     HowBad,
     PartitionName,
@@ -377,11 +378,12 @@ class Failure(Struct, gc=False):
     shown_since_ms: Annotated[int | None, moment("When the older value shown instead was received.")]
 
 
-class Document(Struct, gc=False):
+class Document(Struct, gc=False, kw_only=True):
     """What kview sees of a cluster at one moment. An unknown value is null, never 0. Counts leave out
     internal topics unless their field says otherwise."""
 
     format: Annotated[int, meaning("The version of this format.")]
+    cluster: Annotated[str, meaning(CLUSTER)] | UnsetType = UNSET
     at_ms: Annotated[int, moment("When the observation ended.")]
     cluster_id: Annotated[str | None, meaning("The cluster's id.")]
     controller_id: Annotated[int | None, meaning("The active controller's node id; -1 if there is none.")]

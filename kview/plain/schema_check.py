@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from kview.derive.view import Reason, Verdict
 from kview.model.checks import CheckKind, Level, NotJudgedWhy
 from kview.model.findings import FindingKind
 from kview.plain.schema_fields import (
+    CLUSTER,
     Cause,
     PartitionName,
     Text,
@@ -168,11 +169,12 @@ class CheckNotJudged(Struct, gc=False):
     ]
 
 
-class CheckDocument(Struct, gc=False):
+class CheckDocument(Struct, gc=False, kw_only=True):
     """What `kview check` found. Internal topics count like any other topic."""
 
     format: Annotated[int, meaning("The version of this format.")]
     at_ms: Annotated[int, moment("When the last observation ended.")]
+    cluster: Annotated[str, meaning(CLUSTER)] | UnsetType = UNSET
     cluster_id: Annotated[str | None, meaning("The cluster's id.")]
     watched_ms: Annotated[int, duration("How long the check observed the cluster.")]
     healthy: Annotated[bool, meaning("Whether the check passed: the exit code is 0, otherwise 1.")]

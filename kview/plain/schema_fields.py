@@ -38,6 +38,8 @@ def in_partitions(description: str) -> Meta:
     return meaning(description, "partitions")
 
 
+CLUSTER = "The name of the cluster, as it was given. It is there only if kview was given several."
+
 Text = Annotated[
     str, meaning("The same in words, as on the screen. The wording may change: do not parse it.")
 ]

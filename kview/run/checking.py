@@ -1,12 +1,15 @@
 """Runs a check: observes a source until it can be judged, and reports what was found."""
 
+import logging
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from kview.derive.checks.cluster import Limits
 from kview.derive.checks.judge import Ignore, Watch, is_deciding, more_tells, step
@@ -21,6 +24,7 @@ from kview.errors import (
     error_of,
 )
 from kview.language import glyphs
+from kview.language.errors import sentence
 from kview.model.checks import Judgement
 from kview.model.notices import Notice, NoticeKind
 from kview.plain.check_documents import check_document
@@ -31,6 +35,8 @@ from kview.run.log import start_log
 from kview.run.observing import Source, new_fold, views
 from kview.run.printing import until_nobody_reads
 from kview.run.settings import Format
+
+_log = logging.getLogger(__name__)
 
 INTERVAL_S = 1.0
 """The time between the observations of a check."""
@@ -98,13 +104,76 @@ def _check(source: Source, name: str, options: CheckOptions) -> int:
     unwritten: KviewError | None = None
     if options.junit is not None:
         try:
-            write(options.junit, junit(outcome, name))
+            write(options.junit, junit({name: outcome}))
         except KviewError as error:
             unwritten = error
     _print(outcome, name, options)
     if unwritten is not None:
         raise unwritten
     return HEALTHY if outcome.healthy else FINDINGS
+
+
+class Checked(NamedTuple):
+    """A cluster to judge. Format, file and the like are as in the options of the first one."""
+
+    source: Source
+    name: str
+    options: CheckOptions
+
+
+def check_all(checked: Sequence[Checked]) -> int:
+    """Judge several clusters at the same time, print what was found in each, in order, and return the exit
+    code: the highest of theirs.
+
+    Why one has no result is printed to standard error. Raises BadUse, and CheckUnfinished if what was found
+    cannot be written.
+    """
+    start_log()
+    options = checked[0].options
+    try:
+        if options.junit is not None:
+            _check_folder(options.junit)
+        with ThreadPoolExecutor(len(checked)) as pool:
+            outcomes = list(pool.map(_outcome, checked))
+        codes = []
+        for each, outcome in zip(checked, outcomes, strict=True):
+            if isinstance(outcome, Outcome):
+                _print(outcome, each.name, each.options, is_one_of_several=True)
+                codes.append(HEALTHY if outcome.healthy else FINDINGS)
+            else:
+                print(f"kview: {glyphs.printable(each.name)}: {_why(outcome)}", file=sys.stderr, flush=True)
+                codes.append(_code(outcome))
+        if options.junit is not None:
+            by_name = {
+                each.name: outcome if isinstance(outcome, Outcome) else _why(outcome)
+                for each, outcome in zip(checked, outcomes, strict=True)
+            }
+            try:
+                write(options.junit, junit(by_name))
+            except KviewError as error:
+                raise CheckUnfinished.of(error) from error
+        return max(codes)
+    finally:
+        for each in checked:
+            each.source.close()
+
+
+def _outcome(checked: Checked) -> Outcome | Exception:
+    try:
+        return observe(checked.source, checked.options)
+    except Exception as error:
+        if not isinstance(error, KviewError):
+            _log.exception("%s could not be checked", checked.name)
+        return error
+
+
+def _why(error: Exception) -> str:
+    return sentence(error) if isinstance(error, KviewError) else f"bug: {type(error).__name__}: {error}"
+
+
+def _code(error: Exception) -> int:
+    is_expected = isinstance(error, (BadUse, ClusterUnreachable))
+    return error.exit_code if isinstance(error, KviewError) and is_expected else CheckUnfinished.exit_code
 
 
 def _sleep(seconds: float) -> bool:
@@ -153,11 +222,11 @@ def end_if_lost(notice: Notice) -> None:
         raise RuntimeError(notice.values["bug"])
 
 
-def _print(outcome: Outcome, name: str, options: CheckOptions) -> None:
+def _print(outcome: Outcome, name: str, options: CheckOptions, is_one_of_several: bool = False) -> None:
     if options.format is Format.JSON:
-        text = check_document(outcome) + "\n"
+        text = check_document(outcome, name if is_one_of_several else None) + "\n"
     else:
-        text = lines(outcome, name)
+        text = lines(outcome, name) + ("\n" if is_one_of_several else "")
         encoding = getattr(sys.stdout, "encoding", None)
         if terminal.detect(False, os.environ, encoding, options.ascii_only).ascii_only:
             text = "\n".join(map(glyphs.plain, text.split("\n")))

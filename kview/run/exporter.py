@@ -3,8 +3,9 @@
 import errno
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
+from typing import Protocol
 
 from prometheus_client import CollectorRegistry, ProcessCollector, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
@@ -17,7 +18,7 @@ from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address
 from kview.model.snapshot import Snapshot
-from kview.plain.metrics import Costs, build_info, metrics, of_kview
+from kview.plain.metrics import BUILD_INFO, Costs, build_info, metrics, of_kview
 from kview.plain.own_series import EVERY_NAME, Names, OwnSeries
 
 MOST_SCRAPES = 8
@@ -62,7 +63,7 @@ class Exporter(Collector):
         self._writing = threading.Lock()
         self._written: tuple[object, bool, float, bytes] | None = None
         """What the last page was written from, whether that was too old, when that was, and the page."""
-        self._server: _Server | None = None
+        self._server: Server | None = None
 
     def take(self, snapshot: Snapshot, view: View | None) -> None:
         """Serve this view from now on."""
@@ -104,11 +105,7 @@ class Exporter(Collector):
 
     def start(self, address: Address) -> int:
         """Listen on `address`, and return the port. Raises BadUse."""
-        try:
-            self._server = _Server(address, self)
-        except (OSError, UnicodeError) as error:  # the latter if it cannot be a host name
-            raise _not_listening(address, error) from error
-        self._server.start("metrics")
+        self._server = serve(self, address)
         return int(self._server.server_address[1])
 
     def stop(self) -> None:
@@ -116,6 +113,74 @@ class Exporter(Collector):
         server, self._server = self._server, None
         if server is not None:
             server.stop()
+
+
+class Pages(Protocol):
+    """What a server of metrics answers with. Its limits are in seconds."""
+
+    request_within_s: float
+    asked_within_s: float
+
+    def page(self) -> bytes:
+        """Return all metrics in Prometheus' text format."""
+        ...
+
+    def health(self) -> tuple[bool, str]:
+        """Return whether kview is observing, and what `/healthz` says."""
+        ...
+
+
+class FleetPages:
+    """Answers scrapes from the last views of several clusters. Every series has the label `cluster`."""
+
+    def __init__(
+        self, clusters: Mapping[str, Exporter], clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._clusters, self._clock_s = clusters, clock_s
+        self.request_within_s, self.asked_within_s = REQUEST_WITHIN_S, ASKED_WITHIN_S
+        self._process = CollectorRegistry(auto_describe=False)
+        ProcessCollector(registry=self._process)
+        self._writing = threading.Lock()
+        self._written: tuple[float, bytes] | None = None
+
+    def page(self) -> bytes:
+        """Return all metrics of all clusters in Prometheus' text format."""
+        with self._writing:
+            if self._written is None or self._clock_s() - self._written[0] >= LEAST_SERVED_S:
+                self._written = self._clock_s(), generate_latest(self)
+            return generate_latest(self._process) + self._written[1]
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the metrics of all clusters, each family once."""
+        yield build_info(__version__)
+        families: dict[str, Metric] = {}
+        for cluster, exporter in self._clusters.items():
+            for family in exporter.collect():
+                if family.name == BUILD_INFO:
+                    continue
+                known = families.setdefault(
+                    family.name, Metric(family.name, family.documentation, family.type)
+                )
+                known.samples += [
+                    sample._replace(labels={"cluster": cluster, **sample.labels}) for sample in family.samples
+                ]
+        yield from families.values()
+
+    def health(self) -> tuple[bool, str]:
+        """Return whether kview is observing all clusters, and what it says of each."""
+        each = {cluster: exporter.health() for cluster, exporter in self._clusters.items()}
+        said = "; ".join(f"{cluster}: {text}" for cluster, (_, text) in each.items())
+        return all(healthy for healthy, _ in each.values()), said
+
+
+def serve(pages: Pages, address: Address) -> "Server":
+    """Return a server that listens on `address`. Raises BadUse."""
+    try:
+        server = Server(address, pages)
+    except (OSError, UnicodeError) as error:  # the latter if it cannot be a host name
+        raise _not_listening(address, error) from error
+    server.start("metrics")
+    return server
 
 
 def _not_listening(address: Address, error: OSError | UnicodeError) -> BadUse:
@@ -127,25 +192,27 @@ def _not_listening(address: Address, error: OSError | UnicodeError) -> BadUse:
     return BadUse(ErrorKind.METRICS_NOT_SERVED, address=str(address), reason=reason)
 
 
-class _Server(HttpServer):
-    def __init__(self, address: Address, exporter: Exporter) -> None:
-        self.exporter = exporter
-        super().__init__(address, _Handler, MOST_SCRAPES, exporter.request_within_s, exporter.asked_within_s)
+class Server(HttpServer):
+    """Listens for scrapes."""
+
+    def __init__(self, address: Address, pages: Pages) -> None:
+        self.pages = pages
+        super().__init__(address, _Handler, MOST_SCRAPES, pages.request_within_s, pages.asked_within_s)
 
 
 class _Handler(Handler):
     """Answers GET and HEAD requests."""
 
-    server: _Server
+    server: Server
 
     def do_GET(self) -> None:
         """Answer with the page at the path."""
-        exporter = self.server.exporter
+        pages = self.server.pages
         match self.path.partition("?")[0]:
             case "/metrics":
-                self.answer(HTTPStatus.OK, exporter.page(), CONTENT_TYPE_PLAIN_0_0_4)
+                self.answer(HTTPStatus.OK, pages.page(), CONTENT_TYPE_PLAIN_0_0_4)
             case "/healthz":
-                healthy, said = exporter.health()
+                healthy, said = pages.health()
                 status = HTTPStatus.OK if healthy else HTTPStatus.SERVICE_UNAVAILABLE
                 self.answer(status, f"{'ok' if healthy else 'not ok'}: {said}\n".encode())
             case _:

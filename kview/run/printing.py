@@ -1,16 +1,19 @@
 """Prints views as blocks of text or as JSON documents, until the run ends or nobody reads the output."""
 
+import logging
 import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
-from typing import NoReturn, TextIO
+from typing import NamedTuple, NoReturn
 
 from kview.derive.view import View
+from kview.errors import KviewError
 from kview.language import glyphs, notices
 from kview.language.errors import sentence
 from kview.model.notices import Notice
@@ -23,28 +26,109 @@ from kview.run.settings import Display, Format
 OBSERVATIONS_FOR_RATES = 2
 """The number of observations that `--once` makes, because a rate needs two."""
 
+INTERNAL_ERROR = 70
+"""The exit code after a bug, as of `kview check`."""
+
+_log = logging.getLogger(__name__)
+
+_writing = threading.Lock()
+"""Held while a block is written."""
+
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals on which a recording run closes its last segment and ends, and a run with on-finding logs what was
 not sent. Otherwise these signals just kill the run."""
 
 
-def record_and_print(
-    source: Source,
-    name: str,
-    display: Display,
-    takers: Sequence[Taker] = (),
-    hear: Callable[[Notice], None] = lambda notice: None,
-) -> int:
-    """Print `source` like `print_source`, and record every observation to the folder that `display` names."""
-    recorder = Recorder(display.record)
-    end_on_signals()
-    recorder.start(lambda notice: _note(notice, _fit(display.ascii_only)))
+class Printed(NamedTuple):
+    """A source to print: `takers` get every snapshot with its view, and `hear` every notice."""
+
+    source: Source
+    name: str
+    display: Display
+    takers: Sequence[Taker] = ()
+    hear: Callable[[Notice], None] | None = None
+
+
+def print_all(printed: Sequence[Printed]) -> int:
+    """Print a block or document of each source every interval, or with `once` a single one.
+
+    If `display` is quiet, nothing is printed but notices, and a cluster that cannot be reached yet is waited
+    for, as are several clusters without `once`. Notices go to standard error. Every source is recorded if its
+    `display` names a folder. Returns the exit code: 0, even if nobody reads the output any more, or that of
+    the worst error of several clusters. The error of a single one is raised, but only before the first view.
+    """
+    ending = threading.Event()
+    if len(printed) == 1:
+        _recorded(printed[0], ending, False)
+        return 0
+    codes = [0] * len(printed)
+
+    def run(at: int) -> None:
+        each = printed[at]
+        try:
+            _recorded(each, ending, True)
+        except KviewError as error:
+            codes[at] = error.exit_code
+            _say(sentence(error), each, True)
+        except BaseException:
+            codes[at] = INTERNAL_ERROR
+            _log.exception("%s is not printed any more", each.name)
+            _say("stopped by a bug; the log file says more", each, True)
+        if not each.display.once and not codes[at]:
+            ending.set()  # nobody reads the output any more
+
+    threads = [threading.Thread(target=run, args=(at,), daemon=True) for at in range(len(printed))]
+    for thread in threads:
+        thread.start()
     try:
-        return print_source(source, name, display, (recorder.offer, *takers), hear)
+        for thread in threads:
+            thread.join()
+    finally:
+        ending.set()
+        until_s = time.monotonic() + TEXT_CLOSES_WITHIN_S
+        for thread in threads:
+            thread.join(max(0.0, until_s - time.monotonic()))
+    return max(codes)
+
+
+def _recorded(printed: Printed, ending: threading.Event, is_one_of_several: bool) -> None:
+    if printed.display.record.folder is None:
+        _print_source(printed, ending, is_one_of_several)
+        return
+    recorder = Recorder(printed.display.record)
+    recorder.start(lambda notice: _say(notices.text(notice), printed, is_one_of_several))
+    printed = printed._replace(takers=(recorder.offer, *printed.takers))
+    try:
+        _print_source(printed, ending, is_one_of_several)
     finally:
         recorder.stop(TEXT_CLOSES_WITHIN_S)
         if recorder.unfinished is not None:
-            print(f"kview: {sentence(recorder.unfinished)}", file=sys.stderr)
+            _say(sentence(recorder.unfinished), printed, is_one_of_several)
+
+
+def _print_source(printed: Printed, ending: threading.Event, is_one_of_several: bool) -> None:
+    """Print a source until `ending` is set or nobody reads the output."""
+    source, name, display, takers, hear = printed
+    fold: Callable[[], Fold[View]] = partial(new_fold, display.ignore_groups, takers)
+    patient = (display.quiet or is_one_of_several) and not display.once
+    fit, seen = _fit(display.ascii_only), 0
+    try:
+        with until_nobody_reads():
+            for item in views(source, fold, display.interval_ms / 1000, ending.wait, patient=patient):
+                if isinstance(item, Notice):
+                    _say(notices.text(item), printed, is_one_of_several)
+                    if hear is not None:
+                        hear(item)
+                    continue
+                seen += 1
+                if display.once and seen < OBSERVATIONS_FOR_RATES:
+                    continue
+                if not display.quiet:
+                    _print(item, name, display, fit, is_one_of_several)
+                if display.once:
+                    break
+    finally:
+        source.close()
 
 
 def end_on_signals() -> None:
@@ -55,48 +139,6 @@ def end_on_signals() -> None:
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
     sys.exit(128 + number)
-
-
-def print_source(
-    source: Source,
-    name: str,
-    display: Display,
-    takers: Sequence[Taker] = (),
-    hear: Callable[[Notice], None] = lambda notice: None,
-) -> int:
-    """Print a block or document of `source` every interval, or with `once` a single one.
-
-    If `display` is quiet, nothing is printed but notices, and a cluster that cannot be reached yet is waited
-    for. `takers` get every snapshot with its view, and `hear` every notice. Notices go to standard error.
-    Returns the exit code 0, even if nobody reads the output any more. Raises KviewError, but only before the
-    first view.
-    """
-    fit = _fit(display.ascii_only)
-    fold: Callable[[], Fold[View]] = partial(new_fold, display.ignore_groups, takers)
-    seen = 0
-    try:
-        with until_nobody_reads():
-            for item in views(
-                source,
-                fold,
-                display.interval_ms / 1000,
-                _sleep,
-                patient=display.quiet and not display.once,
-            ):
-                if isinstance(item, Notice):
-                    _note(item, fit)
-                    hear(item)
-                    continue
-                seen += 1
-                if display.once and seen < OBSERVATIONS_FOR_RATES:
-                    continue
-                if not display.quiet:
-                    _print(item, name, display, fit)
-                if display.once:
-                    break
-    finally:
-        source.close()
-    return 0
 
 
 def print_views(shown: Iterable[View], name: str, display: Display) -> int:
@@ -123,25 +165,25 @@ def _fit(ascii_only: bool) -> Callable[[str], str]:
     return glyphs.plain if ascii_only else str
 
 
-def _print(view: View, name: str, display: Display, fit: Callable[[str], str]) -> None:
-    as_json = display.format is Format.JSON
-    _write(document(view) if as_json else fit(block(view, name)), sys.stdout)
+def _print(
+    view: View, name: str, display: Display, fit: Callable[[str], str], is_one_of_several: bool = False
+) -> None:
+    if display.format is Format.JSON:
+        text = document(view, name if is_one_of_several else None)
+    else:
+        text = fit(block(view, name))
+    with _writing:
+        sys.stdout.write(text + "\n")
+        sys.stdout.flush()
 
 
 def note(notice: Notice, ascii_only: bool) -> None:
     """Print a notice on standard error."""
-    _note(notice, _fit(ascii_only))
+    print(_fit(ascii_only)(glyphs.printable(f"kview: {notices.text(notice)}")), file=sys.stderr, flush=True)
 
 
-def _note(notice: Notice, fit: Callable[[str], str]) -> None:
-    print(fit(glyphs.printable(f"kview: {notices.text(notice)}")), file=sys.stderr, flush=True)
-
-
-def _sleep(seconds: float) -> bool:
-    time.sleep(seconds)
-    return False
-
-
-def _write(text: str, output: TextIO) -> None:
-    output.write(text + "\n")
-    output.flush()
+def _say(text: str, printed: Printed, is_one_of_several: bool) -> None:
+    """Print on standard error what is to be said of a source."""
+    of = f"{printed.name}: " if is_one_of_several else ""
+    fit = _fit(printed.display.ascii_only)
+    print(fit(glyphs.printable(f"kview: {of}{text}")), file=sys.stderr, flush=True)

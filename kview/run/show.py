@@ -68,7 +68,7 @@ def show(shown: Sequence[Shown], others: Others | None = None) -> int:
                 from kview.run.fleet import run_dashboard
 
                 return run_dashboard(shown, others)
-            return _print(shown[0], stack)
+            return _print(shown, stack)
     except KviewError:
         for each in shown:
             each.source.close()
@@ -76,17 +76,23 @@ def show(shown: Sequence[Shown], others: Others | None = None) -> int:
 
 
 def _with_metrics(shown: Sequence[Shown], stack: ExitStack) -> Sequence[Shown]:
+    """Return what is shown with what serves its metrics until the stack ends, if they are asked for."""
     address = shown[0].display.metrics
     if address is None:
         return shown
     from kview.plain.own_series import Names
-    from kview.run.exporter import Exporter
+    from kview.run.exporter import Exporter, FleetPages, serve
 
-    display = shown[0].display
-    exporter = Exporter(display.interval_ms / 1000, Names(display.metrics_include, display.metrics_exclude))
-    exporter.start(address)
-    stack.callback(exporter.stop)
-    return [replace(shown[0], takers=(*shown[0].takers, exporter.take)), *shown[1:]]
+    exporters = {
+        each.name: Exporter(
+            each.display.interval_ms / 1000,
+            Names(each.display.metrics_include, each.display.metrics_exclude),
+        )
+        for each in shown
+    }
+    pages = FleetPages(exporters) if len(shown) > 1 else exporters[shown[0].name]
+    stack.callback(serve(pages, address).stop)
+    return [replace(each, takers=(*each.takers, exporters[each.name].take)) for each in shown]
 
 
 def hooked(shown: Shown, stack: ExitStack) -> "tuple[Shown, Hooks | None]":
@@ -101,16 +107,19 @@ def hooked(shown: Shown, stack: ExitStack) -> "tuple[Shown, Hooks | None]":
     return replace(shown, takers=(*shown.takers, hooks.take)), hooks
 
 
-def _print(shown: Shown, stack: ExitStack) -> int:
-    from kview.run.printing import end_on_signals, note, print_source, record_and_print
+def _print(shown: Sequence[Shown], stack: ExitStack) -> int:
+    from kview.run.printing import Printed, end_on_signals, note, print_all
 
-    shown, hooks = hooked(shown, stack)
-    display = shown.display
-    for notice in shown.opening:
-        note(notice, display.ascii_only)
-    print_it = record_and_print if display.record.folder is not None else print_source
-    if hooks is None:
-        return print_it(shown.source, shown.name, display, shown.takers)
-    hooks.on_notice = partial(note, ascii_only=display.ascii_only)
-    end_on_signals()
-    return print_it(shown.source, shown.name, display, shown.takers, hooks.hear)
+    printed = []
+    for each in shown:
+        each, hooks = hooked(each, stack)
+        display = each.display
+        for notice in each.opening:
+            note(notice, display.ascii_only)
+        if hooks is not None:
+            hooks.on_notice = partial(note, ascii_only=display.ascii_only)
+        hear = None if hooks is None else hooks.hear
+        printed.append(Printed(each.source, each.name, display, each.takers, hear))
+        if hooks is not None or display.record.folder is not None:
+            end_on_signals()
+    return print_all(printed)

@@ -112,7 +112,7 @@ def test_a_document_has_the_numbers() -> None:
 
 
 def suite(of: Outcome) -> Xml.Element:
-    root = Xml.fromstring(junit(of, "here:9092"))
+    root = Xml.fromstring(junit({"here:9092": of}))
     (found,) = root
     return found
 
