@@ -11,9 +11,14 @@ ALL_WELL = "ALL WELL"
 NO_CLUSTER = "no cluster"
 
 
-def never_seen(waited: str, has_failed: bool) -> str:
-    """Return that there has been no figure of a cluster since kview began to observe it."""
-    return f"{'no answer for' if has_failed else 'waiting'} {waited} "
+def waiting(duration: str) -> str:
+    """Return that there has been no figure of a cluster yet."""
+    return f"waiting {duration}"
+
+
+def no_answer(duration: str) -> str:
+    """Return that a cluster has not answered since kview began to observe it."""
+    return f"no answer for {duration}"
 
 
 def current(number: int, of: int) -> str:

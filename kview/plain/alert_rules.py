@@ -38,16 +38,17 @@ ALERTS: dict[str, tuple[Alert, ...]] = {
         ),
         Alert(
             "KviewNotObserving",
-            "kview_build_info unless on (job, instance) kview_brokers",
+            "kview_build_info unless on (job, instance, cluster) kview_brokers",
             "1m",
             CRITICAL,
-            "kview at {{ $labels.instance }} does not observe its cluster",
+            "kview at {{ $labels.instance }} does not observe"
+            " {{ if $labels.cluster }}{{ $labels.cluster }}{{ else }}its cluster{{ end }}",
             "It answers scrapes, but has no observation, or none that is young enough. Its messages on"
             " standard error and kview.log say why.",
         ),
         Alert(
             "KviewReadsFail",
-            "kview_failed_parts > 0 and on (job, instance) kview_answering_brokers == kview_brokers",
+            "kview_failed_parts > 0 and on (job, instance, cluster) kview_answering_brokers == kview_brokers",
             "10m",
             INFO,
             "kview cannot read {{ $labels.part }}",
@@ -131,7 +132,7 @@ ALERTS: dict[str, tuple[Alert, ...]] = {
     "kafka-controllers": (
         Alert(
             "KafkaNoController",
-            "kview_active_controllers == 0 or on (job, instance) sum by (job, instance)"
+            "kview_active_controllers == 0 or on (job, instance, cluster) sum by (job, instance, cluster)"
             ' (kview_findings{kind=~"no_controller|quorum_lost|quorum_silent"}) > 0',
             "30s",
             CRITICAL,

@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 from kview.derive.groups.retained import NEAR_RETENTION
 
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
-_OWN = 'instance="$instance"'
-"""What selects the series of the kview that watches the chosen cluster."""
+_OWN = 'instance="$instance", cluster="$name"'
+"""What selects the chosen cluster's series of the kview that watches it. Only the series of a kview that
+watches several clusters have a `cluster`."""
 _WIDTH, _STAT, _PLOT = 24, (4, 4), (12, 8)
 """The width of a dashboard, and the widths and heights of panels, in Grafana's units."""
 _MOST = 20
@@ -237,6 +238,10 @@ def _variables() -> list[dict[str, Any]]:
     queries = {
         "cluster": ("cluster", "label_values(kview_cluster_info, id)"),
         "instance": ("kview", 'label_values(kview_cluster_info{id="$cluster"}, instance)'),
+        "name": (
+            "its name there",
+            'label_values(kview_cluster_info{id="$cluster", instance="$instance"}, cluster)',
+        ),
     }
     return [
         {"name": "datasource", "label": "data source", "type": "datasource", "query": "prometheus"},

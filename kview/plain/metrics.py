@@ -18,9 +18,6 @@ from kview.plain.metric_families import known, label, one, rows_of
 from kview.plain.metric_tables import TABLES, Scrape, broker_rows, broker_states
 from kview.plain.own_series import OwnSeries
 
-BUILD_INFO = "kview_build_info"
-"""The one metric that is not about a cluster."""
-
 _UNTOLD_CONTROLLER = frozenset({FindingKind.QUORUM_SILENT, FindingKind.QUORUM_LOST})
 """The findings that mean that nobody tells whether the controller that was active still is."""
 
@@ -83,7 +80,7 @@ def metrics(view: View, costs: Costs, version: str, own: OwnSeries) -> Iterator[
 
 def build_info(version: str) -> Metric:
     """Return the metric that is always there."""
-    info = GaugeMetricFamily(BUILD_INFO, "kview's version; the value is 1.", labels=("version",))
+    info = GaugeMetricFamily("kview_build_info", "kview's version; the value is 1.", labels=("version",))
     info.add_metric((version,), 1)
     return info
 

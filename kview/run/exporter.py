@@ -18,7 +18,7 @@ from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address
 from kview.model.snapshot import Snapshot
-from kview.plain.metrics import BUILD_INFO, Costs, build_info, metrics, of_kview
+from kview.plain.metrics import Costs, build_info, metrics, of_kview
 from kview.plain.own_series import EVERY_NAME, Names, OwnSeries
 
 MOST_SCRAPES = 8
@@ -152,12 +152,9 @@ class FleetPages:
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics of all clusters, each family once."""
-        yield build_info(__version__)
         families: dict[str, Metric] = {}
         for cluster, exporter in self._clusters.items():
             for family in exporter.collect():
-                if family.name == BUILD_INFO:
-                    continue
                 known = families.setdefault(
                     family.name, Metric(family.name, family.documentation, family.type)
                 )

@@ -183,7 +183,7 @@ class Fleet:
             assert self._others is not None
             kept = self._keep(self._others.shown(name), patient=False)
         self._path = [*(each for each in self._path if each != name), name]
-        return replace(kept.session(), clusters=self)
+        return replace(kept.session(), clusters=self, has_fleet=self.is_several)
 
     def fleet(self) -> "Session | None":
         """Return the session of the screen with all clusters, None if kview was begun with one."""
@@ -194,7 +194,7 @@ class Fleet:
         session = new_session(
             None, "fleet", display.interval_ms, Display(theme=display.theme, ascii_only=display.ascii_only)
         )
-        return replace(session, clusters=self, members=self._members)
+        return replace(session, clusters=self, has_fleet=True, members=self._members)
 
     def instead(self) -> "Session | None":
         """Return the session of the cluster before, if the one shown could never be shown."""

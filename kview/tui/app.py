@@ -131,6 +131,16 @@ class Arrivals:
             self._timer = None
 
 
+def _is_about_one(action: str, parameters: tuple[object, ...]) -> bool:
+    """Return whether an action is about a single cluster."""
+    return action in ("go", "export") or (action, *parameters) in (
+        ("show", "groups"),
+        ("show", "internal"),
+        ("rows", "sort"),
+        ("rows", "reverse"),
+    )
+
+
 def _first(session: Session) -> str:
     """Return the mode that a session begins with."""
     return FIRST if session.members is None else FLEET
@@ -527,6 +537,10 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Show what is kept for the next time."""
         self.go.preferences()
 
+    def action_fleet(self) -> None:
+        """Go to the screen with all clusters."""
+        self.leave_cluster()
+
     def action_find(self) -> None:
         """Offer to jump to anything by its name, and every command."""
         self.go.palette()
@@ -576,6 +590,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         The keys for faults, time and Spark exist only while they can do something.
         """
         teaching = self.teaching
+        if self.session.members is not None and _is_about_one(action, parameters):
+            return False
         if action == "lesson":
             return teaching.allows(str(parameters[0]))
         if action == "wrong":
@@ -592,6 +608,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
             return not teaching.is_demo
         if action == "time" and parameters[0] in ("pause", "play", "live") and teaching.is_on:
             return False
+        if action == "fleet":
+            return self.session.has_fleet and self.session.members is None
         if action == "spark":
             return self.session.spark is not None and not teaching.is_demo
         if action == "save":

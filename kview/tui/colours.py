@@ -36,6 +36,7 @@ class Colours:
         self._wanted = wanted or DEFAULT_THEME
         self.none, self._few = none, few
         self.palette: Palette = PLAIN
+        self._of_clusters: dict[tuple[str, str], Palette] = {}
 
     @property
     def names(self) -> list[str]:
@@ -56,6 +57,16 @@ class Colours:
         theme = self._themes.loaded[name]
         self.palette = palette_of(theme, self._cluster, self._few)
         self._set_theme(textual_theme(theme))
+
+    def of_cluster(self, colour: str) -> Palette:
+        """Return the palette in use with the colour (`#rrggbb`) of another cluster's name, '' for the
+        theme's."""
+        if self.none or not self.names:
+            return self.palette
+        key = self.palette.name, colour
+        if key not in self._of_clusters:
+            self._of_clusters[key] = palette_of(self._themes.loaded[self.palette.name], colour, self._few)
+        return self._of_clusters[key]
 
     def back_to(self, palette: Palette) -> None:
         """Return to a palette that was used before."""

@@ -185,6 +185,7 @@ GENERAL_ACTIONS = (
         "every finding in full, and the stages of each incident",
         7,
     ),
+    Action("fleet", ("0",), "fleet", "all clusters", "show all clusters, each in a frame", 5),
     Action("remove-broker", ("delete",), "dismiss_broker", "remove broker", DELETE_HELP),
     Action("spark", ("ctrl+r",), "spark", "start Spark", "start the Spark job, or restart it"),
     Action(
@@ -238,7 +239,7 @@ GENERAL_ACTIONS = (
         ("escape",),
         "back",
         "back",
-        "stop waiting, clear the filter, leave the screen, or return to live",
+        "stop waiting, clear the filter, leave the screen, return to live, or show all clusters",
         4,
         Where.SCREEN,
         Kind.MOVING,

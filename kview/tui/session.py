@@ -79,6 +79,8 @@ class Session:
     """None if kview cannot switch to another cluster."""
     members: Callable[[], Sequence[Member]] | None = None
     """Returns the clusters of the fleet as they are now. None if a single cluster is shown."""
+    has_fleet: bool = False
+    """Whether there is a screen of all clusters."""
     opened: Opened = field(default_factory=Opened)
     saves: Saves | None = None
     record_line: Callable[[str, Candidate], str] | None = None

@@ -17,7 +17,7 @@ _SELECTOR = re.compile(r"(kview_\w+)(?:\{([^}]*)\})?")
 _MATCHER = re.compile(r'(\w+)\s*(=|!=|=~|!~)\s*"([^"]*)"')
 _BY = re.compile(r"\b(?:by|on|without)\s*\(([^)]*)\)")
 _SHOWN = re.compile(r"\{\{\s*(?!else\b|end\b)(?:if )?(?:\$labels\.)?(\w+)")
-OF_TARGETS = frozenset({"job", "instance"})
+OF_TARGETS = frozenset({"job", "instance", "cluster"})
 
 WORDS: Mapping[str, frozenset[str]] = {
     "severity": frozenset(Severity),

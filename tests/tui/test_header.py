@@ -39,7 +39,7 @@ SOURCE = SourceInfo("simulated")
 
 
 def said(view: View, later_ms: int = 0, source: SourceInfo = SOURCE) -> str:
-    return content(badge(view, source.fresh_ms, source.late_ms, now_of(view) + later_ms)).strip()
+    return content(badge(view, source, now_of(view) + later_ms)).strip()
 
 
 def texts(view: View) -> list[str]:

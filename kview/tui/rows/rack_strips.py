@@ -22,6 +22,29 @@ def strips(view: View, cells: int, most: int, now_ms: int) -> list[Line]:
     The first line ends with the number of brokers, how many of them are not OK, and how many controllers that
     are not brokers are down.
     """
+    racks, total = _counted(view, now_ms)
+    for make in (_signs, _numbers):
+        lines = _wrapped([make(rack, signs) for rack, signs in racks.items()], total, cells)
+        if len(lines) <= most:
+            return lines
+    return [*lines[: most - 1], cut((*lines[most - 1], Span(f" {glyphs.ELLIPSIS}")), cells)]
+
+
+def one_line(view: View, cells: int, now_ms: int) -> Line:
+    """Return a sign per broker, else the numbers of them, and how many are not OK if there is room."""
+    racks, total = _counted(view, now_ms)
+    for make in (_signs, _numbers):
+        parts = [make(rack, signs) for rack, signs in racks.items()]
+        shown = tuple(span for part in parts for span in (Span(_BETWEEN), *part))[1:]
+        if line_width(shown) <= cells:
+            has_room = line_width(shown) + len(_BETWEEN) + line_width(total) <= cells
+            return justified(shown, total, cells) if has_room else shown
+    return cut(shown, cells)
+
+
+def _counted(view: View, now_ms: int) -> tuple[dict[str, list[tuple[int, str, Role]]], Line]:
+    """Return the brokers by rack, each with its rank, sign and role, and how many there are and are not
+    OK."""
     table, figures = view.snapshot.brokers, view.brokers
     racks: dict[str, list[tuple[int, str, Role]]] = {}
     rows = sorted(range(len(table)), key=lambda row: (by_number(str(table.rack[row])), int(table.id[row])))
@@ -36,12 +59,7 @@ def strips(view: View, cells: int, most: int, now_ms: int) -> list[Line]:
         controller.state is ControllerState.LOST and not controller.is_broker
         for controller in controllers(view)
     )
-    total = _total(len(table), unwell, down)
-    for make in (_signs, _numbers):
-        lines = _wrapped([make(rack, signs) for rack, signs in racks.items()], total, cells)
-        if len(lines) <= most:
-            return lines
-    return [*lines[: most - 1], cut((*lines[most - 1], Span(f" {glyphs.ELLIPSIS}")), cells)]
+    return racks, _total(len(table), unwell, down)
 
 
 def _total(number: int, unwell: int, down: int) -> Line:

@@ -31,10 +31,10 @@ from kview.tui.paint import blank, strip
 from kview.tui.plot import Frame, Trace, framed
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, name_width, title, troubled
-from kview.tui.rows.rack_strips import strips
+from kview.tui.rows.rack_strips import one_line
 from kview.tui.rows.row import Row
 from kview.tui.rows.tiles import Box, nearest
-from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, middle, pad
+from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, middle, pad, width
 from kview.tui.widgets.header import BETWEEN, SourceInfo, badge, rate
 from kview.tui.widgets.headline import shown_incidents, state_line
 from kview.tui.widgets.table import Table
@@ -42,7 +42,7 @@ from kview.tui.widgets.table import Table
 LEAST_CELLS = 38
 """The narrowest frame."""
 
-MOST_LINES = 12
+MOST_LINES = 18
 """The highest frame, with its edges."""
 
 FIGURES = 3
@@ -50,6 +50,11 @@ FIGURES = 3
 
 COMPACT = 3
 """The lines of a cluster that has a rule and two lines."""
+
+PRODUCTION, SHORT_PRODUCTION = " PRODUCTION ", " PROD "
+
+NARROW = 50
+"""A frame with fewer cells has more room for the name than for how fresh its figures are."""
 
 PLOT_LINES = 4
 """A plot has axes from so many lines on."""
@@ -112,18 +117,23 @@ def _rank(member: Member, now_ms: int) -> int:
 
 
 def name_of(member: Member, cells: int) -> Line:
-    """Return a cluster's name, and that it is in production."""
-    mark = line(Span(" PRODUCTION ", Role.MOMENT), " ") if member.source.production else ()
-    return (*mark, Span(middle(member.name, max(1, cells - line_width(mark))), Role.HEAD))
+    """Return a cluster's name, and that it is in production. The name is cut last."""
+    name = member.name
+    marks = (PRODUCTION, SHORT_PRODUCTION) if member.source.production else ("",)
+    mark = next((each for each in marks if width(f"{each}{name}") < cells), marks[-1])
+    first = line(Span(mark, Role.MOMENT), " ") if mark else ()
+    return (*first, Span(middle(name, max(1, cells - line_width(first))), Role.CLUSTER))
 
 
-def freshness(member: Member, now_ms: int) -> Line:
+def freshness(member: Member, now_ms: int, is_short: bool = False) -> Line:
     """Return how many brokers answer, or how old the figures are."""
-    if member.view is None:
-        waited = words.duration(now_ms - member.began_ms, tenths=False)
-        role = Role.DIM if member.notice is None else Role.RISK
-        return line(Span(said.never_seen(waited, member.notice is not None), role))
-    return badge(member.view, member.source.fresh_ms, member.source.late_ms, now_ms)
+    if member.view is not None:
+        return badge(member.view, member.source, now_ms, is_short)
+    waited = words.duration(now_ms - member.began_ms, tenths=False)
+    if member.notice is None:
+        return line(Span(waited if is_short else said.waiting(waited), Role.DIM))
+    text = waited if is_short else said.no_answer(waited)
+    return line(Span(f"{SIGNS[Severity.RISK]} {text}", Role.RISK))
 
 
 def figures(member: Member, cells: int, now_ms: int) -> Line:
@@ -132,12 +142,11 @@ def figures(member: Member, cells: int, now_ms: int) -> Line:
     if view is None:
         return ()
     flow = view.throughput
-    parts = [
-        rate("in", flow.total_in, flow.in_is_bound),
-        rate("out", flow.total_out, flow.out_is_bound),
-        _lag(view),
-    ]
-    shown = joined(parts, Span(BETWEEN), cells)
+    rates = [rate("in", flow.total_in, flow.in_is_bound), rate("out", flow.total_out, flow.out_is_bound)]
+    lag = _lag(view)
+    between = Span(BETWEEN if sum(map(line_width, (*rates, lag))) + 2 * len(BETWEEN) <= cells else "  ")
+    is_short = sum(map(line_width, (*rates, lag))) + 2 * len(between.text) > cells
+    shown = joined([*rates, lag[:-1] if is_short else lag], between, cells)
     return _dimmed(shown) if _is_old(member, now_ms) else shown
 
 
@@ -168,10 +177,10 @@ def lag_of(view: View) -> tuple[int, bool, int]:
 def _lag(view: View) -> Line:
     records, is_bound, behind_ms = lag_of(view)
     if records == UNKNOWN:
-        return line(Span("lag ", Role.DIM), Span(words.NONE, Role.HEAD))
+        return (Span("lag ", Role.DIM), Span(words.NONE, Role.HEAD), Span(""))
     text = words.at_least(words.si(float(records)), is_bound)
     longest = f" {glyphs.DOT} {words.duration(behind_ms, tenths=False)}" if behind_ms >= 1000 else ""
-    return line(Span("lag ", Role.DIM), Span(text, Role.HEAD), Span(longest, Role.DIM))
+    return (Span("lag ", Role.DIM), Span(text, Role.HEAD), Span(longest, Role.DIM))
 
 
 def state(member: Member, opened: frozenset[object], cells: int, now_ms: int) -> Line:
@@ -209,12 +218,12 @@ class FleetRows(Keyed[str]):
         self.empty = said.none_matches(options.shown_filter) if hidden else said.NO_CLUSTER
         self.title: Line = title("CLUSTERS", *([said.hidden(options.shown_filter, hidden)] if hidden else []))
         self.columns: Sequence[Column] = (
-            Column("name", "", name_width(self.keys, 4, 40), flex=1, most=40, name=True),
+            Column("name", "", name_width(self.keys, 4, 24), flex=1, most=60, name=True),
             Column("answers", "", 18, rank=1),
             Column("in", "in rec/s", 8, right=True, rank=2),
             Column("out", "out rec/s", 9, right=True, rank=4),
             Column("lag", "lag", 8, right=True, rank=3),
-            Column("state", "", 24, flex=4),
+            Column("state", "", 22, flex=4),
         )
 
     def row(self, index: int, now_ms: int) -> Row:
@@ -261,11 +270,13 @@ def arranged(number: int, cells: int, rows: int, has_edges: bool) -> Framed | No
     for lines in (*range(min(MOST_LINES, rows), edge + FIGURES - 1, -1), COMPACT):
         for columns in range(1, most + 1):
             if -(-number // columns) * lines <= rows:
-                wide = cells // columns
+                framed = has_edges and lines > COMPACT
+                wide, gap = cells // columns, 0 if framed or columns == 1 else 1
                 boxes = tuple(
-                    Box(at, at % columns * wide, at // columns * lines, wide, lines) for at in range(number)
+                    Box(at, at % columns * wide, at // columns * lines, wide - gap, lines)
+                    for at in range(number)
                 )
-                return Framed(boxes, has_edges and lines > COMPACT)
+                return Framed(boxes, framed)
     return None
 
 
@@ -343,20 +354,22 @@ class Frames(Table):
         if not isinstance(rows, FleetRows):
             return super().painted(size)
         if placed is None:
-            lines = super().painted(size)
-            if self._below():
+            below = self._below()
+            lines = super().painted(Size(size.width, size.height - below))
+            if below:
                 left = len(rows) - self.scroll_offset.y - self._room()
                 more = said.more(self.scroll_offset.y, max(0, left))
-                lines[size.height - 1 :] = [
-                    strip(line(Span(f"  {more}", Role.DIM)), size.width, at.palette, at.ascii_only)
-                ]
+                lines += [strip(line(Span(f"  {more}", Role.DIM)), size.width, at.palette, at.ascii_only)]
             return lines
         self.title = None
-        drawn = [[blank(0, at.palette)] * 0 for _ in range(size.height)]
+        drawn: list[list[Strip]] = [[] for _ in range(size.height)]
         for box in placed.boxes:
             is_selected = box.at == self.index and self.has_focus
+            palette = at.colours.of_cluster(rows.members[box.at].source.colour)
             for y, spans in enumerate(self._frame(rows, box, placed.has_edges, is_selected)):
-                drawn[box.y + y].append(strip(spans, box.width, at.palette, at.ascii_only))
+                gap = box.x - sum(part.cell_length for part in drawn[box.y + y])
+                drawn[box.y + y] += [blank(gap, palette)] * (gap > 0)
+                drawn[box.y + y].append(strip(spans, box.width, palette, at.ascii_only))
         return [
             Strip.join(parts).adjust_cell_length(size.width) if parts else blank(size.width, at.palette)
             for parts in drawn
@@ -366,9 +379,9 @@ class Frames(Table):
         at = app_of(self)
         member, now_ms = rows.members[box.at], at.now_ms()
         severity = rows.severities[box.at]
-        role = Role.KEY if is_selected else Role.RISK if severity == Severity.RISK else Role.RULE
-        scope = freshness(member, now_ms)
-        scope = (*scope[:-1], scope[-1]._replace(text=scope[-1].text.rstrip())) if scope else scope
+        role = Role.RISK if severity == Severity.RISK else Role.KEY if is_selected else Role.RULE
+        scope = freshness(member, now_ms, box.width < NARROW)
+        scope = (*scope[:-1], scope[-1]._replace(text=scope[-1].text.rstrip()))
         mark = Span(f"{glyphs.MARK} ", Role.KEY) if is_selected else Span("")
         room = edges.title_cells(box.width, has_edges) - line_width(scope) - 4
         head = (mark, *name_of(member, max(4, room)))
@@ -389,16 +402,20 @@ class Frames(Table):
         """Return exactly `height` lines about a cluster."""
         view, at = member.view, app_of(self)
         shown = state(member, self.opened(member.name), cells, now_ms)
+        flow = line(" ", *figures(member, cells - 1, now_ms))
         if view is None:
             text = notices.text(member.notice, at.zone) if member.notice is not None else said.CONNECTING
             role = Role.DIM if member.notice is None else Role.RISK
             lines = [line(Span(part, role)) for part in wrap(text, cells)[:height]]
         elif height < FIGURES:
-            lines = [justified(figures(member, cells, now_ms), (), cells), shown]
+            lines = [shown, flow]
         else:
-            brokers = strips(view, cells, 1, now_ms)
-            flow = line(Span(" "), *figures(member, cells - 1, now_ms))
-            lines = [shown, *brokers, flow, *self._plot(member, cells, height - FIGURES)]
+            lines = [
+                shown,
+                (Span(" "), *one_line(view, cells - 1, now_ms)),
+                flow,
+                *self._plot(member, cells, height - FIGURES),
+            ]
         return [*lines, *[()] * height][:height]
 
     def _plot(self, member: Member, cells: int, height: int) -> list[Line]:

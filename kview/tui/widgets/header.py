@@ -101,26 +101,29 @@ def header_line(
         waiting = line(Span(f"{what} {words.duration(now_ms - started_ms)} ", Role.DIM))
         return justified(cut(name, cells), waiting, cells)
     if view.moment.live:
-        right = badge(view, source.fresh_ms, source.late_ms, now_ms)
+        right = badge(view, source, now_ms)
     else:
         right = (Span(f" {shown_moment(view, replay, now_ms, zone, cells - NAME_CELLS)} ", Role.MOMENT),)
     return justified(_fitting(view, name, cells - line_width(right) - 2), right, cells)
 
 
-def badge(view: View, fresh_ms: int, late_ms: int, now_ms: int) -> Line:
-    """Return the badge: every broker answers, some do, nobody does, or the view is older than `late_ms`.
+def badge(view: View, source: SourceInfo, now_ms: int, is_short: bool = False) -> Line:
+    """Return the badge: every broker answers, some do, nobody does, or the view is late.
 
-    It is green only if the view is at most `fresh_ms` old.
+    It is green only if the view is fresh. A short one says only the number of brokers, or the age.
     """
+    fresh_ms, late_ms = source.fresh_ms, source.late_ms
     answers = answering(view)
     age_ms = now_ms - view.snapshot.observation.ended_ms
     if age_ms > late_ms or not (answers.answer or late(view.snapshot.brokers).any()):
         text = "no answer yet"
         if answers.last_ms != UNKNOWN:
             what = "answer" if not answers.answer else "new figures"
-            text = f"no {what} for {words.duration(now_ms - answers.last_ms, tenths=False)}"
+            age = words.duration(now_ms - answers.last_ms, tenths=False)
+            text = age if is_short else f"no {what} for {age}"
         return line(Span(f"{glyphs.DEAD} {text} ", Role.RISK))
-    how_many = f"{answers.answer:,} of {answers.all:,} {'answers' if answers.answer == 1 else 'answer'} "
+    verb = "" if is_short else "answers " if answers.answer == 1 else "answer "
+    how_many = f"{answers.answer:,} of {answers.all:,} {verb}"
     if answers.answer < answers.all:
         return line(Span(f"{glyphs.UP} {how_many}", Role.WARN))
     if age_ms > fresh_ms:
