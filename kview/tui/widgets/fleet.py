@@ -261,22 +261,24 @@ class Framed(NamedTuple):
 
 
 def arranged(number: int, cells: int, rows: int, has_edges: bool) -> Framed | None:
-    """Return the highest frames with which so many clusters fit, in as few columns as possible. None if
-    nothing fits."""
+    """Return frames for so many clusters in as few columns as possible: with plots if there are lines enough,
+    else without, else of a rule and two lines. None if nothing fits."""
     if not number:
         return None
     most = max(1, cells // LEAST_CELLS)
     edge = 2 if has_edges else 1
-    for lines in (*range(min(MOST_LINES, rows), edge + FIGURES - 1, -1), COMPACT):
+    for least in (edge + FIGURES + PLOT_LINES + 1, edge + FIGURES, COMPACT):
         for columns in range(1, most + 1):
-            if -(-number // columns) * lines <= rows:
-                framed = has_edges and lines > COMPACT
-                wide, gap = cells // columns, 0 if framed or columns == 1 else 1
-                boxes = tuple(
-                    Box(at, at % columns * wide, at // columns * lines, wide - gap, lines)
-                    for at in range(number)
-                )
-                return Framed(boxes, framed)
+            lines = min(MOST_LINES, rows // -(-number // columns))
+            if lines < least:
+                continue
+            lines = COMPACT if least == COMPACT else lines
+            framed = has_edges and lines > COMPACT
+            wide, gap = cells // columns, 0 if framed or columns == 1 else 1
+            boxes = tuple(
+                Box(at, at % columns * wide, at // columns * lines, wide - gap, lines) for at in range(number)
+            )
+            return Framed(boxes, framed)
     return None
 
 
@@ -414,19 +416,21 @@ class Frames(Table):
                 shown,
                 (Span(" "), *one_line(view, cells - 1, now_ms)),
                 flow,
-                *self._plot(member, cells, height - FIGURES),
+                *_plot(member, cells, height - FIGURES, now_ms),
             ]
         return [*lines, *[()] * height][:height]
 
-    def _plot(self, member: Member, cells: int, height: int) -> list[Line]:
-        """Return the last minute of what flowed in."""
-        view = member.view
-        if view is None or not height:
-            return []
-        values = view.throughput.in_series
-        if height >= PLOT_LINES:
-            return framed(Trace("in", values, Span("", series=0)), cells, height, Frame("60 s"))
-        return [line(Span(text, series=0)) for text in area(values, cells, height, top_of(values))]
+
+def _plot(member: Member, cells: int, height: int, now_ms: int) -> list[Line]:
+    """Return the last minute of what flowed in."""
+    view = member.view
+    if view is None or not height:
+        return []
+    values = view.throughput.in_series
+    paint = Span("", Role.DIM) if _is_old(member, now_ms) else Span("", series=0)
+    if height >= PLOT_LINES:
+        return framed(Trace("in", values, paint), cells, height, Frame("60 s"))
+    return [line(paint._replace(text=text)) for text in area(values, cells, height, top_of(values))]
 
 
 # -- the head
