@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kview.derive.view import View
@@ -68,6 +69,11 @@ class Kept:
         """What of its recording could not be completed."""
         return self._recorder.unfinished
 
+    @property
+    def recording(self) -> Path | None:
+        """The folder of its recording, None until something was recorded."""
+        return self._recorder.folder if self._recorder.first_ms != UNKNOWN else None
+
     def member(self) -> Member:
         """Return the cluster as it is now."""
         display = self.shown.display
@@ -83,7 +89,7 @@ class Kept:
         shown, display = self.shown, self.shown.display
         self._beside = beside = Beside(
             None if display.no_spark else Spark(self.timeline.set_aggregates, wall_ms),
-            lambda: self._recorder.folder if self._recorder.first_ms != UNKNOWN else None,
+            lambda: self.recording,
         )
         session = new_session(self.timeline, self.name, display.interval_ms, display)
         return replace(
@@ -168,6 +174,11 @@ class Fleet:
         session = self.fleet()
         assert session is not None
         return session
+
+    @property
+    def kept(self) -> Sequence[Kept]:
+        """The clusters that are observed."""
+        return tuple(self._kept.values())
 
     # -- Clusters
 
