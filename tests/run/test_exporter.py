@@ -10,11 +10,12 @@ from contextlib import closing
 
 import pytest
 
+from kview import __version__
 from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address
 from kview.model.snapshot import Snapshot
-from kview.run.exporter import LEAST_SERVED_S, MOST_SCRAPES, Exporter
+from kview.run.exporter import LEAST_SERVED_S, MOST_SCRAPES, Exporter, FleetPages
 from tests.clocks import SetClock
 from tests.plain.scraped import problems, read, value
 from tests.waiting import PATIENCE_S, wait_until
@@ -194,3 +195,24 @@ class Counted:
     def __getattr__(self, name: str) -> object:
         self.read += 1
         return getattr(self._view, name)
+
+
+def test_several_clusters_are_told_apart_by_a_label(clock: SetClock) -> None:
+    clusters = {name: Exporter(interval_s=1.0, clock_s=clock) for name in ("eu", "us", "gone")}
+    pages = FleetPages(clusters, clock)
+    for name, ticks in (("eu", 3), ("us", 1)):
+        for view in views(default_world().tick() for _ in range(ticks)):
+            clusters[name].take(view.snapshot, view)
+    page = pages.page().decode()
+    assert problems(page) == []
+    series = read(page)
+    assert value(series, "kview_observations_total", cluster="eu") == 3
+    assert value(series, "kview_observations_total", cluster="us") == 1
+    assert value(series, "kview_brokers", cluster="gone") is None
+    assert value(series, "kview_build_info", cluster="gone", version=__version__) == 1
+    healthy, said = pages.health()
+    assert not healthy and "gone: no observation yet" in said
+    clusters["gone"].take(view.snapshot, view)
+    clock.now_s += LEAST_SERVED_S
+    assert value(read(pages.page().decode()), "kview_brokers", cluster="gone") == 6
+    assert pages.health()[0]
