@@ -114,7 +114,8 @@ _OBSERVING = (
         "record",
         type=_Folder(),
         metavar="DIR",
-        help="Record the whole run to this folder. Without it, a dashboard keeps its last hour.",
+        help="Record the whole run to this folder, or several clusters to folders in it. Without it, a"
+        " dashboard keeps the last hour of each cluster, in 512 MB at most.",
     ),
     click.option(
         "--record-upload",
@@ -132,7 +133,8 @@ _OBSERVING = (
         "--metrics",
         metavar="[HOST:]PORT",
         callback=_metrics,
-        help="Serve Prometheus metrics at http://HOST:PORT/metrics, and /healthz.  [default HOST: 127.0.0.1]",
+        help="Serve Prometheus metrics of the clusters given at http://HOST:PORT/metrics, and /healthz."
+        "  [default HOST: 127.0.0.1]",
     ),
     click.option(
         "--metrics-include",

@@ -40,7 +40,7 @@ def target_options(command: F) -> F:
 def targets_options(command: F) -> F:
     """Add what names clusters to a command: `targets`, `all_profiles`, `command_config` and `maps`."""
     for add in (
-        click.option("--all", "all_profiles", is_flag=True, help="All profiles of config.toml."),
+        click.option("--all", "all_profiles", is_flag=True, help="All clusters in config.toml."),
         click.argument("targets", metavar="[HOST:PORT[,…]|PROFILE]…", nargs=-1, shell_complete=_completions),
     ):
         command = add(command)

@@ -4,6 +4,7 @@ import fcntl
 import os
 import re
 import shutil
+import threading
 from pathlib import Path
 
 from kview.derive.facts import Facts
@@ -15,7 +16,7 @@ from kview.recording.segment import STREAM_FILES
 from kview.recording.writer import RecordingWriter
 
 RING_BYTES = 512 << 20
-"""Size limit for all runs together, small enough for a laptop's disk."""
+"""Size limit for a run's recording of a cluster and earlier ones, small enough for a laptop's disk."""
 
 RING_MS = 3_600_000
 """One hour, so that you still see what happened during your lunch break."""
@@ -24,6 +25,11 @@ EARLIER_RUNS = 3
 """Limit of flight recordings of earlier runs, which remain to show what happened before a crash."""
 
 LOCK = "lock"
+
+_starting = threading.RLock()
+"""Held while a folder is made and locked, so that another cluster of this run does not take it for one that
+has ended."""
+
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
@@ -56,10 +62,11 @@ class FlightRecorder:
         self._limit_bytes = limit_bytes
         self._limit_ms = limit_ms
         self.folder = state / "flight" / run
-        self._writer = RecordingWriter(self.folder)
-        # Locked while this process lives. If another process can take the lock, this run has ended.
-        self._lock = _locked(self.folder)
-        self._make_room(0)
+        with _starting:
+            self._writer = RecordingWriter(self.folder)
+            # Locked while this process lives. If another process can take the lock, this run has ended.
+            self._lock = _locked(self.folder)
+            self._make_room(0)
 
     @property
     def segments(self) -> tuple[SegmentEntry, ...]:
@@ -92,10 +99,13 @@ class FlightRecorder:
         return keep(self.folder, name, self._state)
 
     def _make_room(self, now_ms: int) -> None:
-        earlier = _ended_runs(self.folder)
-        for folder in earlier[EARLIER_RUNS:]:
-            shutil.rmtree(folder, ignore_errors=True)
-        earlier = earlier[:EARLIER_RUNS]
+        with _starting:
+            earlier = _ended_runs(self.folder)
+        runs = list(dict.fromkeys(map(_run_of, earlier)))[:EARLIER_RUNS]
+        for folder in earlier:
+            if _run_of(folder) not in runs:
+                shutil.rmtree(folder, ignore_errors=True)
+        earlier = [folder for folder in earlier if _run_of(folder) in runs]
         closed = [entry for entry in self._writer.segments if entry.closed]
         forgotten = [entry for entry in closed if now_ms - entry.ended_ms > self._limit_ms]
         mine = self._writer.stream_bytes + sum(entry.size_bytes for entry in closed if entry not in forgotten)
@@ -165,6 +175,12 @@ def _locked(folder: Path) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _run_of(folder: Path) -> str:
+    """Return the run of kview that a folder is of, which may be one of several clusters':
+    `RUN-PID-CLUSTER`."""
+    return "-".join(folder.name.split("-")[:2])
 
 
 def _ended_runs(mine: Path) -> list[Path]:

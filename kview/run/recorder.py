@@ -356,10 +356,11 @@ def check_target(record: Record) -> None:
         raise BadUse(ErrorKind.FOLDER_NOT_WRITABLE, folder=str(folder))
 
 
+_began = f"{datetime.now(UTC):%Y%m%dT%H%M%S}"
 _runs = itertools.count()
 
 
 def _run_name() -> str:
     """Return a name that no other run has, nor another cluster of this one."""
     number = next(_runs)
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}{f'-{number}' if number else ''}"
+    return f"{_began}-{os.getpid()}{f'-{number}' if number else ''}"

@@ -1,6 +1,8 @@
 """The flight recorder stays within its limits, survives a crash, and can be kept under a name."""
 
 import os
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -128,3 +130,16 @@ def test_a_folder_that_cannot_be_looked_into_is_not_a_recording(tmp_path: Path) 
         find_recording("x" * 300, tmp_path)
     with raises_saying(BadUse, r"is not a kview recording \(manifest.json: File name too long\)"):
         find_recording("tuesday", tmp_path / ("x" * 300))
+
+
+def test_the_clusters_of_a_run_start_together_and_count_as_one_run(tmp_path: Path) -> None:
+    def start(run: int) -> list[FlightRecorder]:
+        names = [f"run-{run}", *(f"run-{run}-{cluster}" for cluster in range(1, 8))]
+        with ThreadPoolExecutor(len(names)) as pool:
+            return list(pool.map(lambda name: FlightRecorder(tmp_path, name), names))
+
+    for run in range(EARLIER_RUNS + 2):
+        for recorder in start(run):
+            recorder.close()
+    left = Counter(folder.name.split("-")[1] for folder in (tmp_path / "flight").iterdir())
+    assert left == {str(run): 8 for run in range(1, EARLIER_RUNS + 2)}
