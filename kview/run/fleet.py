@@ -4,8 +4,10 @@ shown."""
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from kview.language.errors import sentence
 from kview.model.notices import Notice, NoticeKind
 from kview.model.units import UNKNOWN
 from kview.recording.names import state_folder
+from kview.run import terminal
 from kview.run.dashboard import RECORDING_STARTS_AFTER_S, Beside, drive, new_session, teaching_of, wall_ms
 from kview.run.memory import ChoiceFiles
 from kview.run.recorder import Recorder
@@ -36,10 +39,19 @@ class Kept:
     Spark runs only while it is shown: a JVM takes half a gigabyte.
     """
 
-    def __init__(self, shown: Shown, patient: bool, on_error: Callable[["Kept"], None]) -> None:
+    def __init__(
+        self,
+        shown: Shown,
+        patient: bool,
+        on_error: Callable[["Kept"], None],
+        later: Callable[[Callable[[], None]], object],
+    ) -> None:
+        """`later` carries out what takes some time: one thing after the other, on another thread."""
+        self._later = later
         from kview.tui.session import Opened
 
         self._stack = ExitStack()
+        shown = replace(shown, display=terminal.fitted(shown.display)[1])
         self.shown, hooks = shown, _ = hooked(shown, self._stack)
         display = shown.display
         self._recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
@@ -55,7 +67,7 @@ class Kept:
         )
         self.timeline.on_error(lambda: on_error(self))
         if hooks is not None:
-            hooks.on_notice = self.timeline.notify
+            hooks.on_notice, self.timeline.hear = self.timeline.notify, hooks.hear
         self._began_ms = wall_ms()
         self._opened: Opened = Opened()
         self._beside: Beside | None = None
@@ -108,27 +120,31 @@ class Kept:
         """Show it from now on."""
         spark = self._beside.spark if self._beside is not None else None
         if spark is not None:
-            self._recorder.on_folder, self._recorder.on_stopped = spark.read, spark.nothing_to_read
-            if self._recorder.folder is not None:
-                spark.read(self._recorder.folder)
+            self._later(partial(self._begin_spark, spark))
         self.timeline.start(on_view, on_notice)
+
+    def _begin_spark(self, spark: Spark) -> None:
+        self._recorder.on_folder, self._recorder.on_stopped = spark.read, spark.nothing_to_read
+        if self._recorder.folder is not None:
+            spark.read(self._recorder.folder)
 
     def stop(self) -> None:
         """Show nothing of it, and let it run on."""
         self.timeline.leave()
-        self._stop_beside()
-
-    def _stop_beside(self, meanwhile: Callable[[], None] = lambda: None) -> None:
         beside, self._beside = self._beside, None
-        if beside is None:
-            meanwhile()
-        else:
-            self._recorder.on_folder, self._recorder.on_stopped = lambda folder: None, lambda why: None
-            beside.stop(meanwhile)
+        if beside is not None:
+            self._later(partial(beside.stop, self._leave_spark))
+
+    def _leave_spark(self) -> None:
+        self._recorder.on_folder, self._recorder.on_stopped = lambda folder: None, lambda why: None
 
     def end(self) -> None:
         """End within a second."""
-        self._stop_beside(self.timeline.stop)
+        beside, self._beside = self._beside, None
+        if beside is None:
+            self.timeline.stop()
+        else:
+            beside.stop(self.timeline.stop)
         self._stack.close()
 
 
@@ -155,6 +171,8 @@ class Fleet:
         self._path: list[str] = []
         """The clusters shown, the last one at the end."""
         self._failed: set[str] = set()
+        self._sparks = ThreadPoolExecutor(1, "sparks")
+        """Ends a cluster's Spark before it starts that of another."""
         self._end: Callable[[], None] = lambda: None
         self.error: BaseException | None = None
         """The error that ended the only cluster before its first view."""
@@ -162,7 +180,7 @@ class Fleet:
             self._keep(shown, self.is_several)
 
     def _keep(self, shown: Shown, patient: bool) -> Kept:
-        kept = self._kept[shown.name] = Kept(shown, patient, self._on_error)
+        kept = self._kept[shown.name] = Kept(shown, patient, self._on_error, self._sparks.submit)
         return kept
 
     def begin(self) -> "Session":
@@ -200,12 +218,12 @@ class Fleet:
         """Return the session of the screen with all clusters, None if kview was begun with one."""
         if not self.is_several:
             return None
-        self._path = []
+        last, self._path = self._path[-1:], []
         display = self._kept[self._of_fleet[0]].shown.display
         session = new_session(
             None, "fleet", display.interval_ms, Display(theme=display.theme, ascii_only=display.ascii_only)
         )
-        return replace(session, clusters=self, has_fleet=True, members=self._members)
+        return replace(session, clusters=self, has_fleet=True, members=self._members, selected="".join(last))
 
     def instead(self) -> "Session | None":
         """Return the session of the cluster before, if the one shown could never be shown."""
@@ -245,6 +263,7 @@ class Fleet:
         ending = [threading.Thread(target=kept.end, daemon=True) for kept in self._kept.values()]
         for thread in ending:
             thread.start()
+        self._sparks.shutdown(wait=True)
         for thread in ending:
             thread.join()
 

@@ -30,9 +30,9 @@ class Spark:
         publish(Aggregates(SparkStatus(SparkState.STARTING, since_ms=clock_ms())))
 
     def read(self, recording: Path) -> None:
-        """Start rolling up the recording soon. Returns at once."""
+        """Start rolling up the recording soon, if nobody has. Returns at once."""
         with self._changing:
-            if self._ended:
+            if self._ended or self._job is not None:
                 return
             self._job = LiveJob(recording, self._publish, self._clock_ms)
             self._job.watch(self._is_watched)

@@ -146,6 +146,8 @@ class LiveTimeline:
         with. `takers` get every snapshot and its view. `patient`: a cluster that cannot be reached at first
         is tried again."""
         self._opening = tuple(opening)
+        self.hear: Callable[[Notice], None] = lambda notice: None
+        """Gets what there is to say of the source, on the observer's thread."""
         self._said: Notice | None = None
         """Why there is no view, or none that is newer."""
         self._ignore = ignore
@@ -305,6 +307,7 @@ class LiveTimeline:
 
     def _hear(self, notice: Notice) -> None:
         self._said = notice
+        self.hear(notice)
         self._publisher.notify(notice)
 
     def _show_live(self, view: View) -> None:

@@ -79,6 +79,8 @@ class Session:
     """None if kview cannot switch to another cluster."""
     members: Callable[[], Sequence[Member]] | None = None
     """Returns the clusters of the fleet as they are now. None if a single cluster is shown."""
+    selected: str = ""
+    """The cluster that is selected at first, '' for the first one."""
     has_fleet: bool = False
     """Whether there is a screen of all clusters."""
     opened: Opened = field(default_factory=Opened)

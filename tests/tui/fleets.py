@@ -63,7 +63,12 @@ class FakeFleet:
 
     def fleet(self) -> Session:
         """Return the session of the screen of all clusters."""
-        return self._session(feed=None, source=SourceInfo("fleet"), members=lambda: self.members)
+        return self._session(
+            feed=None,
+            source=SourceInfo("fleet"),
+            members=lambda: self.members,
+            selected="".join(self.opened[-1:]),
+        )
 
     def instead(self) -> Session | None:
         """Every cluster can be shown."""

@@ -6,7 +6,7 @@ from rich.cells import cell_len
 
 from kview.model.events import Severity
 from kview.tui.options import HOLD_MS
-from kview.tui.widgets.fleet import HeldOrder, Member, arranged
+from kview.tui.widgets.fleet import Frames, HeldOrder, Member, arranged
 from tests.tui.fleets import NOW_MS, fleet, member, seen, unreached
 from tests.tui.harness import CRASH, HEALTHY, drawn_lines, drawn_text, press, running, text, until
 from tests.tui.test_screens import agrees, update  # noqa: F401
@@ -87,6 +87,7 @@ async def test_enter_shows_the_cluster_and_escape_leads_back() -> None:
         await press(pilot, ["5", "escape"])
         await until(pilot, lambda: app.where() == ("fleet", 1), "all clusters")
         assert "4 clusters" in text(app)
+        assert app.screen.query_one(Frames).selected == "dev"
 
 
 @running
@@ -112,7 +113,7 @@ async def test_a_click_opens_a_frame() -> None:
     async with fleet(*healthy()) as (_, pilot, of):
         await pilot.click("#fleet", offset=(10, 20))
         await until(pilot, lambda: bool(of.opened), "the cluster")
-        assert of.opened == [LONG]
+        assert of.opened == ["prod-us"]
 
 
 def test_the_order_is_as_given_until_something_is_wrong_and_is_then_held() -> None:

@@ -39,6 +39,7 @@ class FleetScreen(KviewScreen):
     AUTO_FOCUS = "#fleet"
 
     _order: HeldOrder
+    _selected: str
     _drawn: Sequence[Member] = ()
 
     def head(self) -> ComposeResult:
@@ -47,7 +48,7 @@ class FleetScreen(KviewScreen):
         yield FleetHeadline(dashboard.source, False)
 
     def body(self) -> ComposeResult:
-        self._order = HeldOrder()
+        self._order, self._selected = HeldOrder(), self.dashboard.session.selected
         with Panel(id="fleet_side"):
             yield Frames(id="fleet")
 
@@ -70,7 +71,11 @@ class FleetScreen(KviewScreen):
         if is_other:
             self.lay_out_panels()
         ordered = self._order.of(members, now_ms)
-        self.query_one(Frames).fill(lambda: FleetRows(ordered, self.dashboard.options, now_ms))
+        frames = self.query_one(Frames)
+        frames.fill(lambda: FleetRows(ordered, self.dashboard.options, now_ms))
+        selected, self._selected = self._selected, ""
+        if selected:
+            frames.select(selected)
         super().update()
 
     def tick(self, whole_second: bool) -> None:
