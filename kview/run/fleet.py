@@ -16,11 +16,12 @@ from kview.errors import ErrorFacts, KviewError
 from kview.language.errors import sentence
 from kview.model.notices import Notice, NoticeKind
 from kview.model.units import UNKNOWN
-from kview.recording.names import state_folder
+from kview.recording.names import saved_folder, state_folder
 from kview.run import terminal
 from kview.run.dashboard import RECORDING_STARTS_AFTER_S, Beside, drive, new_session, teaching_of, wall_ms
 from kview.run.memory import ChoiceFiles
 from kview.run.recorder import Recorder
+from kview.run.saves import FolderSaves
 from kview.run.settings import Display
 from kview.run.show import Others, Shown, hooked
 from kview.run.spark import Spark
@@ -223,7 +224,14 @@ class Fleet:
         session = new_session(
             None, "fleet", display.interval_ms, Display(theme=display.theme, ascii_only=display.ascii_only)
         )
-        return replace(session, clusters=self, has_fleet=True, members=self._members, selected="".join(last))
+        return replace(
+            session,
+            clusters=self,
+            has_fleet=True,
+            members=self._members,
+            selected="".join(last),
+            saves=FolderSaves(saved_folder(state_folder())),
+        )
 
     def instead(self) -> "Session | None":
         """Return the session of the cluster before, if the one shown could never be shown."""

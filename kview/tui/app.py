@@ -133,7 +133,8 @@ class Arrivals:
 
 def _is_about_one(action: str, parameters: tuple[object, ...]) -> bool:
     """Return whether an action is about a single cluster."""
-    return action in ("go", "export") or (action, *parameters) in (
+    return action == "go" or (action, *parameters) in (
+        ("save", "export"),
         ("show", "groups"),
         ("show", "internal"),
         ("rows", "sort"),
@@ -478,7 +479,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def go_soon(self, mode: str) -> None:
         """Go to the screen of a number key, if there is one of that name here."""
-        if mode in NAMES and mode != self.current_mode and self.check_action("go", (mode,)):
+        if mode in NAMES and mode not in (FLEET, self.current_mode) and self.check_action("go", (mode,)):
             self.run_worker(self.go.to(mode), exclusive=True, group="go")
 
     def show_moment(self, at_ms: int, why: str = "") -> None:

@@ -109,6 +109,7 @@ NAMES = {
     "throughput": "Throughput",
     "events": "Events",
     "lab": "Lab",
+    FLEET: "All clusters",
 }
 
 
