@@ -10,6 +10,7 @@ from kview.cli.display_options import display_of, display_options, not_given
 from kview.cli.targets import (
     Target,
     folder_name,
+    named,
     profile_names,
     registry_option,
     target_of,
@@ -66,9 +67,11 @@ def connect(
     from kview.run.show import show
 
     clusters = targets_of(targets, all_profiles, command_config, maps, registry_url=registry_url)
-    shown = [_shown(ctx, target, flags, len(clusters) > 1) for target in clusters]
-    for each in shown:
-        check_target(each.display.record)
+    is_several, shown = len(clusters) > 1, []
+    for target in clusters:
+        with named(target.called if is_several else ""):
+            shown.append(_shown(ctx, target, flags, is_several))
+            check_target(shown[-1].display.record)
     # A recording is of the clusters that the user named, and the user chose its folder.
     ctx.exit(show(shown, None if shown[0].display.record.folder else _Others(ctx, flags)))
 

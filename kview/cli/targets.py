@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -163,16 +164,23 @@ def targets_of(
             raise BadUse(ErrorKind.NO_PROFILES, file=str(path))
     targets: list[Target] = []
     for text in texts:
-        try:
+        with named(text if len(texts) > 1 else ""):
             target = target_of(text, command_config, maps, environment, registry_url)
-        except BadUse as error:
-            if len(texts) == 1:
-                raise
-            raise BadUse(error.kind, **error.values, cluster=text) from error
         if any(target.called == other.called for other in targets):
             raise click.UsageError(f"{text} is given twice")
         targets.append(target)
     return targets
+
+
+@contextmanager
+def named(cluster: str) -> Iterator[None]:
+    """Let a BadUse in this block say which cluster it is about, '' if there is only one."""
+    try:
+        yield
+    except BadUse as error:
+        if not cluster:
+            raise
+        raise BadUse(error.kind, **error.values, cluster=cluster) from error
 
 
 def folder_name(cluster: str) -> str:

@@ -67,6 +67,13 @@ def test_a_profile_that_is_wrong_is_named_before_anything_is_shown(
         assert done.stderr.startswith("kview: wrong: /nowhere cannot be read")
 
 
+def test_two_recordings_of_one_cluster_do_not_mix(clusters: dict[str, str], tmp_path: Path) -> None:
+    for code in (0, 2):
+        done = run_here("connect", "eu", "us", *QUICK, "--record", str(tmp_path / "r"), environment=clusters)
+        assert done.returncode == code
+    assert done.stderr.startswith(f"kview: eu: {tmp_path / 'r' / 'eu'} ")
+
+
 @pytest.mark.quick(6)
 def test_a_check_has_a_section_for_each_and_the_highest_exit_code(
     clusters: dict[str, str], tmp_path: Path

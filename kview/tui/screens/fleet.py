@@ -81,7 +81,8 @@ class FleetScreen(KviewScreen):
     def tick(self, whole_second: bool) -> None:
         """Draw what has changed since, and every second the ages."""
         members = self.dashboard.members()
-        if whole_second or any(a != b for a, b in zip(members, self._drawn, strict=False)):
+        pairs = zip(members, self._drawn, strict=False)
+        if whole_second or any(a.view is not b.view or a.notice != b.notice for a, b in pairs):
             self.update()
 
     @on(Table.Opened)
