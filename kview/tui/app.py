@@ -173,6 +173,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         colourless = bool(os.environ.get("NO_COLOR")) if session.no_color is None else session.no_color
         super().__init__(colourless)
         self._ticks = 0
+        self._theme = ""
+        """The theme that the user has chosen for all sessions, '' for that of each."""
         self.set_keymap(session.keys.textual())
         self._take(session)
 
@@ -192,7 +194,13 @@ class KviewApp(OwnApp, inherit_bindings=False):
         themes = load_themes(theme_folders()) if session.themes is None else session.themes
         few = self.console.color_system == "standard" if session.few_colors is None else session.few_colors
         self.colours = Colours(
-            themes, session.theme, self.colourless, few, session.source.colour, self._set_theme, self.say
+            themes,
+            self._theme or session.theme,
+            self.colourless,
+            few,
+            session.source.colour,
+            self._set_theme,
+            self.say,
         )
         self.started_ms = self.wall_ms()
         """When the dashboard started, epoch ms by the wall clock."""
@@ -267,6 +275,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
             for mode in SCREENS:
                 await self.remove_mode(mode)
                 self.add_mode(mode, SCREENS[mode])
+            self._theme = self.colours.chosen or self._theme
             self._take(session)
             await self.switch_mode(_first(session))
         self._begin()

@@ -36,6 +36,7 @@ class Colours:
         self._wanted = wanted or DEFAULT_THEME
         self.none, self._few = none, few
         self.palette: Palette = PLAIN
+        self._first = self.palette.name
         self._of_clusters: dict[tuple[str, str], Palette] = {}
 
     @property
@@ -43,12 +44,18 @@ class Colours:
         """The themes that can be chosen."""
         return [] if self.none else list(self._themes.loaded)
 
+    @property
+    def chosen(self) -> str:
+        """The theme that the user has chosen since, '' if it is the one of the beginning."""
+        return "" if self.palette.name == self._first else self.palette.name
+
     def begin(self) -> None:
         """Use the theme that was asked for, or another one, and say what is wrong with the themes."""
         if names := self.names:
             self.use(next((name for name in (self._wanted, DEFAULT_THEME) if name in names), names[0]))
         else:
             self._set_theme(PLAIN_TEXTUAL)
+        self._first = self.palette.name
         if text := theme_problems(self._themes, "" if self.none else self._wanted):
             self._say(StatusMessage(text, severity=Severity.WARN))
 

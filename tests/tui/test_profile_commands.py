@@ -81,8 +81,13 @@ async def test_the_screens_of_a_cluster_begin_again_and_keys_work_on_them() -> N
     async with dashboard(state(HEALTHY), clusters=FakeClusters()) as (app, pilot):
         await press(pilot, ["5", "enter"])
         assert app.where() == ("groups", 2)
+        app.colours.use("light")
         app.open_cluster("stage")
         await until(pilot, lambda: app.where() == ("overview", 1) and app.view, "the other cluster")
+        before = app.session
+        app.open_cluster("stage")
+        await until(pilot, lambda: app.session is not before and app.view, "the other cluster again")
+        assert app.palette.name == "light", "as the user chose"
         await press(pilot, ["5"])
         assert app.where() == ("groups", 1)
         assert "billing" in text(app)
