@@ -79,7 +79,7 @@ def test_three_keys_lead_from_the_headline_to_the_record_at_which_a_real_group_i
             deliver(sender, name, [value], 0)
             (message,) = wait_until(lambda: reader.consume(1, timeout=1), "the record")
             if value == good:
-                reader.commit(message, asynchronous=False)
+                reader.commit(message=message, asynchronous=False)
             terminal.read()
             return bool(reader.consume(1, timeout=0.4))  # nothing: the pace at which records are written
 

@@ -37,7 +37,7 @@ GAP_FACTOR, GAP_LEAST_MS = 3, 2_500
 stopped: the process was suspended, or the coordinator did not answer."""
 
 PROMPT_MOVES = 3
-"""After this many moves, one between two readings without a record waiting at the first is no coincidence: a
+"""After this many moves, one between two readings without a record waiting at the first is not by chance: a
 reader that commits soon after it reads never leaves a record to be seen."""
 
 UNUSUAL_FACTOR = 5.0
