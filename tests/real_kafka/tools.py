@@ -105,7 +105,7 @@ class ToolJava:
         self._process.stdin.close()
         self._process.wait(END_TIMEOUT_S)
 
-    def run(self, main: str, *arguments: str, given: str) -> tuple[int, str, str]:
+    def run(self, main: str, *arguments: str, given: str = "") -> tuple[int, str, str]:
         """Return a tool's status, what it printed, and its errors."""
         self._exits.first = None
         self._out.reset()
