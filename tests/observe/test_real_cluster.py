@@ -13,16 +13,13 @@ from confluent_kafka import Consumer, Producer
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.protocol.consumer import OffsetSpec
 
-from kview.model.failures import FailureKind
 from kview.model.snapshot import Snapshot
-from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN
+from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe.apis import READ_ONLY
 from kview.observe.observer import ObserveSettings
-from tests.conftest import ClusterFactory
 from tests.observe.counting_proxy import CountingProxies
 from tests.observe.observing import observing, until
 from tests.real_kafka.cluster import RealKafka
-from tests.real_kafka.settings import KAFKA_DEFAULT_TIMES
 
 RECORDS = 120
 SETTINGS = ObserveSettings(interval_s=0.5)
@@ -231,52 +228,6 @@ def test_a_killed_leader(real_kafka: RealKafka, names: tuple[str, str]) -> None:
         real_kafka.restart(2)
         back = until(observer, lambda s: broker_state(s, 2) == "up", "it is back")
         assert back.brokers.answers[2]
-
-
-@pytest.mark.slow  # a cluster of its own; a hung broker of the shared one is guarded by other tests
-def test_a_hung_coordinator_ages_only_its_groups(
-    real_kafka_factory: ClusterFactory, names: tuple[str, str]
-) -> None:
-    topic, group = names
-    # With quick times it can be fenced, and its groups have another coordinator, before its silence is seen.
-    kafka = real_kafka_factory(brokers=3, overrides=KAFKA_DEFAULT_TIMES)
-    kafka.create_topic(topic, [[0, 1], [1, 0]])
-    produce(kafka, topic, 0, 20)
-    with consuming(kafka, topic, group, 20):
-        coordinator = kafka.partitions("__consumer_offsets")[0].leader
-        others = [broker for broker in kafka.broker_ids if broker != coordinator]
-        with observing([kafka.address(broker) for broker in others], SETTINGS) as observer:
-            seen = until(
-                observer,
-                lambda s: (group, "") in zip(s.groups.group.tolist(), s.groups.error, strict=True),
-                "the group's coordinator answers",
-            )
-            assert seen.groups.coordinator[seen.groups.group.tolist().index(group)] == coordinator
-            kafka.pause(coordinator)
-            try:
-                hung = until(
-                    observer,
-                    lambda s: (
-                        s.groups.error[s.groups.group.tolist().index(group)] == FailureKind.COORDINATOR_SILENT
-                    ),
-                    "the group says that its coordinator is silent",
-                )
-                row = hung.groups.group.tolist().index(group)
-                assert hung.groups.received_ms[row] < hung.observation.began_ms - 1000
-                assert hung.groups.state[row] == "Stable"
-                mine = hung.offsets.group == group
-                assert sorted(hung.offsets.committed[mine].tolist()) in ([20], [NO_OFFSET, 20])
-                healthy = np.isin(seen.partitions.leader, others)
-                assert hung.partitions.topic is seen.partitions.topic
-                assert (hung.partitions.high_watermark_ms[healthy] > hung.observation.began_ms - 1000).all()
-                moved = until(
-                    observer,
-                    lambda s: s.groups.error[s.groups.group.tolist().index(group)] == "",
-                    "another coordinator answers for it",
-                )
-                assert moved.groups.coordinator[moved.groups.group.tolist().index(group)] in others
-            finally:
-                kafka.resume(coordinator)
 
 
 def test_without_a_controller_everything_else_goes_on(real_kafka: RealKafka, names: tuple[str, str]) -> None:
