@@ -97,9 +97,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection(session: pytest.Session) -> None:
     """Let each worker import another part of all files first. What one has compiled the others read: after a
-    fresh checkout, that is most of what a worker needs to begin."""
+    fresh checkout, that is most of what a worker needs to begin. There is no garbage until tests run."""
     worker, config = getattr(session.config, "workerinput", None), session.config
-    if worker is None or config.args != config.getini("testpaths"):
+    if worker is None:
+        return
+    gc.disable()
+    if config.args != config.getini("testpaths"):
         return
     root = Path(__file__).parent
     files = sorted(root.rglob("test_*.py"))
@@ -153,6 +156,8 @@ def ends(pytestconfig: pytest.Config) -> Iterator[ExitStack]:
 
 def pytest_collection_finish() -> None:
     """Set Python's garbage collector as kview does: it would take a fifth of the dashboard's tests."""
+    gc.enable()
+    gc.freeze()
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
 
 

@@ -13,12 +13,13 @@ from confluent_kafka import Consumer, Producer
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.protocol.consumer import OffsetSpec
 
+from kview.derive.brokers.controllers import quorum_nodes
 from kview.model.snapshot import Snapshot
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe.apis import READ_ONLY
 from kview.observe.observer import ObserveSettings
 from tests.observe.counting_proxy import CountingProxies
-from tests.observe.observing import observing, until
+from tests.observe.observing import Watched, observing, until
 from tests.real_kafka.cluster import RealKafka
 
 RECORDS = 120
@@ -249,3 +250,22 @@ def test_without_a_controller_everything_else_goes_on(real_kafka: RealKafka, nam
             )
         finally:
             real_kafka.resume(101)
+
+
+@pytest.mark.slow  # asks a real cluster
+def test_a_real_cluster_tells_its_features_its_observers_and_one_set_of_apis(real_kafka: RealKafka) -> None:
+    addresses = [real_kafka.address(broker) for broker in real_kafka.broker_ids]
+    with observing(addresses, SETTINGS) as observer:
+        view = Watched(observer).until(
+            lambda v: (
+                len(v.snapshot.features) > 0
+                and bool((v.snapshot.brokers.apis != "").all())
+                and v.snapshot.observation.controller_id >= 0
+            ),
+            "features, APIs and the quorum are known",
+        )
+    features = view.snapshot.features
+    levels = dict(zip(features.name.tolist(), features.level.tolist(), strict=True))
+    assert levels["metadata.version"] >= 20 and "group.version" in levels
+    assert view.snapshot.observation.apis_differ_since_ms == UNKNOWN
+    assert {node.node for node in quorum_nodes(view) if not node.votes} == set(real_kafka.broker_ids)
