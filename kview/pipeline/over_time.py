@@ -8,6 +8,7 @@ again while a screen is open.
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -230,24 +231,30 @@ def _of_segment(segment: Segment, times: Longs, topic: str, groups: tuple[str, .
     _add_old(out.old_ms, findings.filter(pc.is_in(findings["kind"], pa.array(map(str, UNSURE)))), first_s)
     unread = findings.filter(pc.equal(findings["kind"], FindingKind.GROUPS_UNREAD.value))
     table = segment.facts("group_lags")
-    table = table.filter(pc.is_in(table["group"], pa.array(groups, pa.string())))
-    for number, group in enumerate(groups):
-        mine = table.filter(pc.equal(table["group"], group))
-        if not len(mine):
+    whose = pc.fill_null(pc.index_in(table["group"], pa.array(groups, pa.string())), -1).to_numpy()
+    order = np.argsort(whose, kind="stable")
+    bounds = np.searchsorted(whose[order], np.arange(len(groups) + 1))
+    observed_ms, interval_ms = (table[name].to_numpy() for name in ("observed_ms", "interval_ms"))
+    each_lag, each_behind_s = _floats(table["lag"]), _floats(table["behind_ms"]) / 1000
+    each_is_bound = table["lag_is_bound"].fill_null(False).to_numpy()
+    for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
+        if begin == end:
             continue
-        ended_ms = mine["observed_ms"].to_numpy()
-        began_ms = ended_ms - np.minimum(mine["interval_ms"].to_numpy(), MAX_INTERVAL_MS + EVERY_MS)
-        lag, behind_s = _floats(mine["lag"]), _floats(mine["behind_ms"]) / 1000
-        is_bound = mine["lag_is_bound"].fill_null(False).to_numpy()
+        mine = order[begin:end]
+        lag, behind_s, is_bound = each_lag[mine], each_behind_s[mine], each_is_bound[mine]
+        ended_ms = observed_ms[mine]
+        began_ms = ended_ms - np.minimum(interval_ms[mine], MAX_INTERVAL_MS + EVERY_MS)
         seconds, rows = _touched(began_ms, ended_ms, first_s, len(out))
-        lags, behinds, bounds = np.full(len(out), np.nan), np.full(len(out), np.nan), np.zeros(len(out), bool)
+        lags, behinds = np.full((2, len(out)), np.nan)
+        bounded = np.zeros(len(out), np.bool_)
         np.fmax.at(lags, seconds, lag[rows])
         np.fmax.at(behinds, seconds, behind_s[rows])
-        bounds[seconds[is_bound[rows] & (lag[rows] == lags[seconds])]] = True
-        old_ms = np.zeros(len(out))
-        _add_old(old_ms, unread.filter(pc.equal(unread["group"], group)), first_s)
-        lags[old_ms >= 1000] = behinds[old_ms >= 1000] = np.nan
-        out.note(number, lags, behinds, bounds)
+        bounded[seconds[is_bound[rows] & (lag[rows] == lags[seconds])]] = True
+        if len(unread):
+            old_ms = np.zeros(len(out))
+            _add_old(old_ms, unread.filter(pc.equal(unread["group"], groups[number])), first_s)
+            lags[old_ms >= 1000] = behinds[old_ms >= 1000] = np.nan
+        out.note(number, lags, behinds, bounded)
         newest = int(np.argmax(ended_ms))
         out.newest[number] = _Newest(
             int(ended_ms[newest]), float(lag[newest]), float(behind_s[newest]), bool(is_bound[newest])
