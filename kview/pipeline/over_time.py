@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from msgspec import Struct, field
 
 from kview.derive.deltas import MAX_INTERVAL_MS, MAX_SPREAD_MS
+from kview.derive.groups.findings import are_old
 from kview.derive.view import Floats
 from kview.derive.windows import OUT_SETTLES_S
 from kview.errors import KviewError
@@ -227,9 +228,8 @@ def _of_segment(segment: Segment, times: Longs, topic: str, groups: tuple[str, .
     out = _Seconds.empty(first_s, end_s - first_s)
     if topic:
         _add_records(out, segment, topic)
-    findings = segment.facts("findings").select(["observed_ms", "interval_ms", "kind", "group"])
+    findings = segment.facts("findings").select(["observed_ms", "interval_ms", "kind"])
     _add_old(out.old_ms, findings.filter(pc.is_in(findings["kind"], pa.array(map(str, UNSURE)))), first_s)
-    unread = findings.filter(pc.equal(findings["kind"], FindingKind.GROUPS_UNREAD.value))
     table = segment.facts("group_lags")
     whose = pc.fill_null(pc.index_in(table["group"], pa.array(groups, pa.string())), -1).to_numpy()
     order = np.argsort(whose, kind="stable")
@@ -237,6 +237,8 @@ def _of_segment(segment: Segment, times: Longs, topic: str, groups: tuple[str, .
     observed_ms, interval_ms = (table[name].to_numpy() for name in ("observed_ms", "interval_ms"))
     each_lag, each_behind_s = _floats(table["lag"]), _floats(table["behind_ms"]) / 1000
     each_is_bound = table["lag_is_bound"].fill_null(False).to_numpy()
+    old = are_old(*(table[name].to_numpy() for name in ("verdict", "severity")))
+    each_lag[old] = each_behind_s[old] = np.nan
     for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
         if begin == end:
             continue
@@ -250,10 +252,6 @@ def _of_segment(segment: Segment, times: Longs, topic: str, groups: tuple[str, .
         np.fmax.at(lags, seconds, lag[rows])
         np.fmax.at(behinds, seconds, behind_s[rows])
         bounded[seconds[is_bound[rows] & (lag[rows] == lags[seconds])]] = True
-        if len(unread):
-            old_ms = np.zeros(len(out))
-            _add_old(old_ms, unread.filter(pc.equal(unread["group"], groups[number])), first_s)
-            lags[old_ms >= 1000] = behinds[old_ms >= 1000] = np.nan
         out.note(number, lags, behinds, bounded)
         newest = int(np.argmax(ended_ms))
         out.newest[number] = _Newest(
@@ -317,8 +315,7 @@ def _touched(began_ms: Longs, ended_ms: Longs, first_s: int, count: int) -> tupl
 
 def _floats(column: pa.ChunkedArray) -> Floats:
     """Return numbers, NaN for null."""
-    values: Floats = column.cast(pa.float64()).to_numpy()
-    return values
+    return np.array(column.cast(pa.float64()).to_numpy(), np.float64)
 
 
 def _hold_newest(out: _Seconds, last_ms: int) -> None:

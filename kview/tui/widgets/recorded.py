@@ -27,10 +27,9 @@ class Recorded(Generic[T]):
         self._called = called
         self._about: Hashable = None
         self._found: T | None = None
-        self._wanted: Hashable = None
         self._read: Hashable = None
         self._next_ms = UNKNOWN
-        self._is_reading = False
+        self._is_reading = self._is_waiting = False
 
     def of(
         self, about: Hashable, moment: Hashable, read: Callable[[], Awaitable[T | None]], wall_ms: int
@@ -40,8 +39,13 @@ class Recorded(Generic[T]):
         if about != self._about:
             self._about, self._found, self._read, self._next_ms = about, None, None, UNKNOWN
             self._is_reading = False
-        self._wanted = moment
-        if not self._is_reading and moment != self._read and wall_ms >= self._next_ms:
+        if self._is_reading or moment == self._read:
+            return self._found
+        if wall_ms < self._next_ms:
+            if not self._is_waiting:  # after a jump in time, no other view may come
+                self._is_waiting = True
+                self._screen.set_timer((self._next_ms - wall_ms) / 1000, self._again)
+        else:
             self._is_reading = True
             self._screen.run_worker(
                 self._get(read, about, moment, wall_ms), exclusive=True, group=self._called
@@ -56,10 +60,11 @@ class Recorded(Generic[T]):
             return
         self._is_reading, self._read = False, moment
         took_ms = app_of(self._screen).wall_ms() - began_ms
-        wait_ms = max(LEAST_MS, SHARE * took_ms)
-        self._next_ms = began_ms + wait_ms
+        self._next_ms = began_ms + max(LEAST_MS, SHARE * took_ms)
         if found is not None:
             self._found = found
-        if self._wanted != moment:  # a jump in time that no view follows
-            self._screen.set_timer(wait_ms / 1000, self._on_read)
+        self._on_read()
+
+    def _again(self) -> None:
+        self._is_waiting = False
         self._on_read()
