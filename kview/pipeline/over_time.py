@@ -8,6 +8,7 @@ again while a screen is open.
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -130,7 +131,11 @@ class Courses:
             about = (asked.topic, asked.groups[:MOST_GROUPS])
             if about != self._about:
                 self._about, self._kept = about, {}
-            recordings = [(folder, self._open(folder)) for folder in self._folders()]
+            folders = self._folders()
+            recordings = [(folder, self._open(folder)) for folder in folders[:1]]
+            for folder in folders[1:]:
+                with suppress(KviewError):  # another run removes it
+                    recordings.append((folder, self._open(folder)))
             self._forget(recordings)
             some = [(folder, recording) for folder, recording in recordings if len(recording.moments())]
             return self._course(asked, some) if some else Course()

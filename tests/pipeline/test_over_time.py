@@ -192,7 +192,7 @@ def test_a_damaged_segment_is_a_gap(tmp_path: Path) -> None:
 def test_the_first_of_two_recordings_counts_and_the_other_one_fills_its_gaps(tmp_path: Path) -> None:
     earlier = closed(tmp_path / "earlier", [every_10_s(range(0, 310, 10), lag=7)])
     later = closed(tmp_path / "later", [every_10_s(range(200, 500, 10), lag=9)])
-    courses = Courses(lambda: [later, earlier])
+    courses = Courses(lambda: [later, tmp_path / "removed", earlier])
     found = courses.read(CourseOf("", ("a",), UNKNOWN, START_MS + 490_000))
     assert found.since_ms == START_MS
     assert (found.lag[100], found.lag[250], found.lag[480]) == (7, 9, 9)

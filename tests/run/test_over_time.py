@@ -1,6 +1,7 @@
 """The plots over time of a replay and of a live run show what their recordings have."""
 
 from pathlib import Path
+from typing import Any
 
 from kview.model.history import Course, CourseOf
 from kview.model.units import UNKNOWN
@@ -28,7 +29,7 @@ async def test_a_replay_shows_the_lag_with_its_gap(tmp_path: Path) -> None:
     recorded(tmp_path / "r", seen, segment_s=20.0, small_segment_bytes=0).close()
     last_ms = seconds[-1].observation.ended_ms
     timeline = ReplayTimeline(Recording.open(tmp_path / "r"), last_ms, 1)
-    options = {"feed": timeline, "timeline": timeline, "clock_ms": timeline.clock_ms}
+    options: dict[str, Any] = {"feed": timeline, "timeline": timeline, "clock_ms": timeline.clock_ms}
     try:
         async with dashboard(size=(120, 40), **options) as (app, pilot):
             await until(pilot, lambda: "► ×1" in text(app) or "❚❚" in text(app), "the last moment")

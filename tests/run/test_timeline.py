@@ -40,14 +40,19 @@ SNAPSHOTS = concluded(ticking(30, crash_at=CRASH_AT))
 class Stage:
     """A timeline with a source whose snapshots the test supplies."""
 
-    def __init__(self, folder: Path, *, first: int = 0, **options: bool) -> None:
+    def __init__(self, folder: Path, *, first: int = 0, is_new_cluster: bool = False) -> None:
         self.first = first
         self.source = HeldSource()
         self.recorder = Recorder(Record(folder))
         self.taken: list[View] = []
         """What metrics are made of."""
         self.timeline = LiveTimeline(
-            self.source, self.recorder, INTERVAL_S, lambda: WALL_MS, takers=(self._take,), **options
+            self.source,
+            self.recorder,
+            INTERVAL_S,
+            lambda: WALL_MS,
+            takers=(self._take,),
+            is_new_cluster=is_new_cluster,
         )
         self.shown = Shown()
         self.timeline.start(self.shown.views.append, self.shown.notices.append)

@@ -13,10 +13,12 @@ from kview.tui.app import KviewApp
 from kview.tui.plot import AXIS_CELLS
 from kview.tui.rows.over_time import REACHES, Shown, offered, over_time
 from kview.tui.text import content
+from kview.tui.widgets.recorded import LEAST_MS
 from kview.tui.widgets.records import RecordsPanel
 from tests.tui.harness import (
     CRASH,
     HEALTHY,
+    FakeClock,
     FakeTimeline,
     dashboard,
     drawn_text,
@@ -200,6 +202,23 @@ def test_the_golden_screens(name: str, keys: list[str], request: pytest.FixtureR
             agrees(f"{name}-over-time-120x40", drawn_text(app), update)
 
     run(walk())
+
+
+@running
+async def test_a_jump_just_after_a_reading_is_read_when_it_is_time_to() -> None:
+    timeline, wall = FakeTimeline(), FakeClock(ENDED_MS)
+    recorded(timeline, 2)
+    async with dashboard(state(HEALTHY), size=(120, 40), timeline=timeline, wall_ms=wall) as (app, pilot):
+        await press(pilot, GROUP)
+        await until(pilot, lambda: shown_reach(app) == "10 m", "the plots")
+        wall.now_ms += LEAST_MS - 20
+        before, crash = len(timeline.courses_asked), state(CRASH)
+        app.session.feed.show(crash)  # type: ignore[attr-defined]
+        await until(pilot, lambda: "silent" in text(app), "the other moment")
+        assert len(timeline.courses_asked) == before, "so soon, nothing is read"
+        wall.now_ms += LEAST_MS
+        await until(pilot, lambda: len(timeline.courses_asked) > before, "no other view comes")
+        assert timeline.courses_asked[-1].until_ms == crash.snapshot.observation.ended_ms
 
 
 @running
