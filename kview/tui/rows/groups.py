@@ -1,8 +1,10 @@
 """Rows of consumer groups, the worst first."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kview.derive.groups.unheard import unheard
 from kview.derive.passing import Listed, Passing
@@ -13,7 +15,7 @@ from kview.language.curves import sparkline
 from kview.language.lists import NEXT_GROUP_LIST, Order, order_name
 from kview.language.verdicts import UNDECIDED
 from kview.model.events import Severity, severity_rank
-from kview.model.snapshot import Longs
+from kview.model.snapshot import Flags, Longs
 from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import Options
@@ -44,6 +46,8 @@ from kview.tui.text import Line, Role, Span, content, joined, line, line_width, 
 
 PANEL = "groups"
 SPARK_CELLS = 20
+TENTHS_BELOW_MS = 10_000
+"""Lags in time are shown with tenths of a second below this, and in whole seconds from there on."""
 OLD_VERDICT_CELLS = 13
 """A verdict's age fits: `▲ ok 12 s ago`."""
 REASON_CELLS = 20
@@ -51,13 +55,18 @@ REASON_CELLS = 20
 SUMMARY_LABEL = "  GROUPS  "
 
 
+def listed(view: View, options: Options) -> Flags:
+    """Return which groups are listed, if no filter leaves them out."""
+    figures = view.groups
+    abandoned = np.asarray(figures.verdict == Verdict.ABANDONED, np.bool_)
+    lists = np.array([[options.lists(ignored, idle) for idle in (False, True)] for ignored in (False, True)])
+    return lists[figures.ignored.astype(np.int8), abandoned.astype(np.int8)]
+
+
 def _listed(view: View, options: Options) -> list[int]:
     """Return the rows of the groups that are listed."""
-    figures = view.groups
-    abandoned = figures.verdict == Verdict.ABANDONED
-    quiet = zip(figures.ignored.tolist(), abandoned.tolist(), strict=True)
-    passing = Passing(view, options.wanted).groups
-    return [row for row, each in enumerate(quiet) if passing[row] and options.lists(*each)]
+    rows: list[int] = np.flatnonzero(Passing(view, options.wanted).groups & listed(view, options)).tolist()
+    return rows
 
 
 SORTS: Values = {
@@ -80,6 +89,13 @@ def _order(view: View, options: Options) -> list[int]:
     worst = rows[np.argsort(view.groups.place[rows], kind="stable")]
     arranged: list[int] = sorted_rows(worst, options, PANEL, view, SORTS, _identity).tolist()
     return arranged
+
+
+def _each_once(rows: Sequence[int], *columns: NDArray[Any]) -> Iterable[int]:
+    """Return one row for each combination of values of the columns."""
+    at = np.array(rows, np.int64)
+    keys = zip(*(column[at].tolist() for column in columns), strict=True)
+    return dict(zip(keys, rows, strict=True)).values()
 
 
 def _identity(view: View) -> object:
@@ -175,10 +191,7 @@ def members_figure(view: View, row: int) -> Figure:
 
 def hidden_groups(view: View, options: Options) -> int:
     """Return the number of groups that are not listed because they are ignored or abandoned."""
-    figures = view.groups
-    abandoned = figures.verdict == Verdict.ABANDONED
-    quiet = zip(figures.ignored.tolist(), abandoned.tolist(), strict=True)
-    return sum(not options.lists(*each) for each in quiet)
+    return int(np.count_nonzero(~listed(view, options)))
 
 
 class GroupRows(Keyed[str]):
@@ -245,11 +258,16 @@ class GroupRows(Keyed[str]):
 
     def _state_width(self) -> int:
         """Return the width of the longest state, of which the kind comes first."""
-        return max(10, *(len(members(self._view, row)) for row in self._rows)) if self._rows else 10
+        table, figures = self._view.snapshot.groups, self._view.groups
+        columns = (table.type, table.state, figures.members_active, table.members)
+        return max([10, *(len(members(self._view, row)) for row in _each_once(self._rows, *columns))])
 
     def _behind_width(self) -> int:
         """Return the width of the widest lag in time, because none of its digits may be cut."""
-        return max(10, *(len(behind(self._view, row)) for row in self._rows)) if self._rows else 10
+        shown = self._view.groups
+        second = np.where(shown.behind_ms < TENTHS_BELOW_MS, shown.behind_ms, shown.behind_ms // 1000 * 1000)
+        columns = (second, shown.behind_is_bound, shown.behind_is_estimate)
+        return max([10, *(len(behind(self._view, row)) for row in _each_once(self._rows, *columns))])
 
     def _verdict_width(self, at: Longs) -> int:
         """Return the width of the longest verdict of some groups, with its sign."""

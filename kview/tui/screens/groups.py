@@ -12,6 +12,7 @@ from kview.derive.align import runs
 from kview.derive.view import View
 from kview.language.lists import Order, order_name
 from kview.tui.layout import LEAST_LAG
+from kview.tui.options import Options
 from kview.tui.rows import group as of_group
 from kview.tui.rows import groups
 from kview.tui.rows.common import title
@@ -32,6 +33,7 @@ class GroupsScreen(KviewScreen):
     AUTO_FOCUS = "#groups"
     CSS = "GroupsScreen #below { height: 1fr; }"
     partition_panels: ClassVar[frozenset[str]] = frozenset({of_group.PANEL})
+    _made: tuple[View, Options, groups.GroupRows] | None = None
 
     def body(self) -> ComposeResult:
         with Panel(id="groups_side"):
@@ -45,7 +47,7 @@ class GroupsScreen(KviewScreen):
     def draw(self, view: View) -> None:
         options = self.dashboard.options
         listed = self.query_one("#groups", Table)
-        listed.fill(lambda: groups.GroupRows(view, options))
+        listed.fill(lambda: self._groups(view, options))
         group, plot = listed.selected, self.query_one(MinutePlot)
         wanted = len(listed.rows) + 1 if isinstance(group, str) else self.room
         if left := self.split(self.room, "groups_side", "below", wanted, LEAST_OFFSETS):
@@ -54,6 +56,12 @@ class GroupsScreen(KviewScreen):
             self.split(left, "offsets_side", "lag_side", longest + 1, LEAST_LAG, LEAST_OFFSETS)
             self.query_one(f"#{of_group.PANEL}", Table).fill(partial(self._offsets, view, str(group)))
             plot.view, plot.about = view, str(group)
+
+    def _groups(self, view: View, options: Options) -> groups.GroupRows:
+        """Return the rows of groups, which stay the same while the selection moves."""
+        if self._made is None or self._made[0] is not view or self._made[1] is not options:
+            self._made = (view, options, groups.GroupRows(view, options))
+        return self._made[2]
 
     def _offsets(self, view: View, group: str) -> OffsetRows:
         options = self.dashboard.options
