@@ -10,7 +10,6 @@ measured from the key to the last byte of the screen that follows, also in the t
 """
 
 import argparse
-import os
 import re
 import statistics
 import subprocess
@@ -153,7 +152,9 @@ def rounds(world: World) -> None:
     print(f"  read: {len(view.snapshot.partitions):,} partitions, {len(view.snapshot.groups):,} groups")
     line("an observation, CPU", statistics.median(taken["observe"]), "s")
     line("what is derived of it, CPU", statistics.median(taken["derive"]), "s")
-    line("the worst of both, CPU", max(map(sum, zip(taken["observe"], taken["derive"], strict=True))), "s", 2.0)
+    line(
+        "the worst of both, CPU", max(map(sum, zip(taken["observe"], taken["derive"], strict=True))), "s", 2.0
+    )
     line("an observation with what is derived, wall", statistics.median(taken["wall"]), "s")
     line("requests an observation", statistics.mean(taken["requests"]), "", 60)
 

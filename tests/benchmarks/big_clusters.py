@@ -103,7 +103,9 @@ def coordinators(address: Address, groups: Sequence[str]) -> dict[Address, list[
     for begin in range(0, len(groups), KEYS_A_REQUEST):
         keys = list(groups[begin : begin + KEYS_A_REQUEST])
         for _ in range(100):
-            answer = ask(address, FindCoordinatorRequest(version=4, key_type=0, coordinator_keys=keys), ANSWER_S)
+            answer = ask(
+                address, FindCoordinatorRequest(version=4, key_type=0, coordinator_keys=keys), ANSWER_S
+            )
             if not any(row.error_code for row in answer.coordinators):
                 break
             time.sleep(0.2)  # the first time, __consumer_offsets is created
@@ -129,7 +131,11 @@ def _commit(group: str, offsets: Mapping[str, Mapping[int, int]], generation: in
             name=topic,
             partitions=[
                 per_partition(
-                    version=7, partition_index=p, committed_offset=offset, committed_leader_epoch=-1, committed_metadata=""
+                    version=7,
+                    partition_index=p,
+                    committed_offset=offset,
+                    committed_leader_epoch=-1,
+                    committed_metadata="",
                 )
                 for p, offset in of_topic.items()
             ],
@@ -161,7 +167,9 @@ def join(address: Address, groups: Mapping[str, Parts]) -> dict[str, tuple[int, 
                 protocol(
                     version=3,
                     name="range",
-                    metadata=ConsumerProtocolSubscription(version=0, topics=sorted(parts), user_data=None).encode(),
+                    metadata=ConsumerProtocolSubscription(
+                        version=0, topics=sorted(parts), user_data=None
+                    ).encode(),
                 )
             ],
         )
@@ -211,7 +219,8 @@ def commit_as(
 def leave(address: Address, members: Mapping[str, tuple[int, str]]) -> None:
     """Let these members leave their groups, which then have none."""
     requests = [
-        LeaveGroupRequest(version=2, group_id=group, member_id=member) for group, (_, member) in members.items()
+        LeaveGroupRequest(version=2, group_id=group, member_id=member)
+        for group, (_, member) in members.items()
     ]
     for answer in ask_all(address, requests):
         assert not answer.error_code, answer

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from kview.derive.groups.readers import Readers
 from kview.derive.groups.verdicts import severity
-from kview.derive.view import Verdict, View
+from kview.derive.view import View
 from kview.language import verdicts, words
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options

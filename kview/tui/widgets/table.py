@@ -175,6 +175,12 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return [column.title for column in self.rows.columns if column.title]
 
     @property
+    def chosen(self) -> Hashable | None:
+        """The key of the row that the user has selected, None as long as the first row is selected because it
+        is the first."""
+        return self._key if self._chosen else None
+
+    @property
     def in_sight(self) -> list[Hashable]:
         """The keys of the rows that the panel has room for, from the first visible row on."""
         if not self.is_shown or not self.is_drawn:
