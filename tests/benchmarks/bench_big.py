@@ -3,10 +3,11 @@
     python -m tests.benchmarks.bench_big [many-partitions] [many-groups] [--real] [--kaskade PATH]
 
 `many-partitions` has 39,000 partitions in 9,000 topics, and 2,200 groups, 194 of which have stopped.
-`many-groups` has 15,000 groups on one topic. Simulated clusters of nine brokers, or for `many-groups` with
-`--real` a real one of three, whose own time is then in the figures. Prints each figure of `kview connect` next
-to its limit, and then those of Kafka's own tool, and of kaskade if `--kaskade` names its program. Keys are
-measured from the key to the last byte of the screen that follows, also in the terminal emulator.
+`many-groups` has 15,000 groups on one topic. These are simulated clusters of nine brokers, or for
+`many-groups` with `--real` a real one of three. The simulated brokers share one process, so that their own
+time is longer than that of real ones. Prints each figure of `kview connect` next to its limit, and then those
+of Kafka's own tool, and of kaskade if `--kaskade` names its program. A key is measured until the first byte
+that answers it. Wall times count on a quiet machine only.
 """
 
 import argparse

@@ -316,8 +316,14 @@ class GroupRows(Keyed[str | Alike]):
         entry, names = self._entries[index], self._view.snapshot.groups.group
         if not isinstance(entry, Fold):
             return str(names[entry])
-        sign = glyphs.UNFOLDED if entry.alike in self._opened else glyphs.FOLDED
-        return f"{sign} {verdicts.of_fold(len(entry.rows), str(names[entry.first]))}"
+        return "".join(self._parts(entry))
+
+    def _parts(self, fold: Fold) -> tuple[str, str]:
+        """Return the name of a row that groups share: whether it is unfolded and how many they are, and what
+        they are like."""
+        sign = glyphs.UNFOLDED if fold.alike in self._opened else glyphs.FOLDED
+        like = str(self._view.snapshot.groups.group[fold.first])
+        return f"{sign} {verdicts.of_fold(len(fold.rows), '')}", like
 
     def _fold(self, index: int, fold: Fold, now_ms: int) -> Row:
         """Return the row that groups share: their lag together, and the worst of their other figures."""
@@ -328,7 +334,7 @@ class GroupRows(Keyed[str | Alike]):
         names = self._view.snapshot.groups.group[fold.rows]
         changed = max(self._changed.get(str(name), UNKNOWN) for name in names)
         cells = (
-            line(self._name(index)),
+            line(*self._parts(fold)),
             none,
             count_figure(lag, is_bound=is_bound),
             behind_figure(figures, furthest, _trend(self._view, furthest)),

@@ -469,6 +469,13 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         self._opened ^= {key}
         self.update()
 
+    def selected_group(self) -> str:
+        """Return the selected group of the list of groups, or the one that stands for those that share
+        the row; '' if there is none."""
+        listed = self.query_one("#groups", Table)
+        rows, key = listed.rows, listed.selected
+        return rows.example(key) if isinstance(rows, GroupRows) and key is not None else ""
+
     def focused_rows(self) -> tuple[str, Rows] | None:
         """Return the focused table and its rows with nothing folded, or None if no table is focused."""
         table = self.focused_table()

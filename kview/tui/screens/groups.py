@@ -38,12 +38,6 @@ class _Made(NamedTuple):
     rows: groups.GroupRows
 
 
-def selected_group(listed: Table) -> str:
-    """Return the selected group of a list, or the one that stands for those that share the selected row."""
-    rows, key = listed.rows, listed.selected
-    return rows.example(key) if isinstance(rows, groups.GroupRows) and key is not None else ""
-
-
 class GroupsScreen(KviewScreen):
     """The list of all groups, and in the lines it leaves free the partitions of the selected one."""
 
@@ -65,7 +59,7 @@ class GroupsScreen(KviewScreen):
         options = self.dashboard.options
         listed = self.query_one("#groups", Table)
         listed.fill(lambda: self._groups(view, options, listed.chosen))
-        group, plot = selected_group(listed), self.query_one(MinutePlot)
+        group, plot = self.selected_group(), self.query_one(MinutePlot)
         wanted = len(listed.rows) + 1 if group else self.room
         if left := self.split(self.room, "groups_side", "below", wanted, LEAST_OFFSETS):
             begins, ends = runs(view.snapshot.offsets.group)
@@ -107,7 +101,7 @@ class GroupsScreen(KviewScreen):
         elif isinstance(event.key, Alike):
             self.unfold(event.key)
         elif isinstance(event.key, tuple):
-            rows, group = event.table.rows, selected_group(self.query_one("#groups", Table))
+            rows, group = event.table.rows, self.selected_group()
             if (
                 isinstance(rows, OffsetRows)
                 and self.dashboard.reads_records

@@ -19,7 +19,6 @@ from kview.tui.rows import brokers, groups, partitions
 from kview.tui.rows.sorting import by_number
 from kview.tui.rows.topic_list import passing
 from kview.tui.screens.base import KviewScreen
-from kview.tui.screens.groups import selected_group
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.events import EventsPanel
 from kview.tui.widgets.groups_line import GroupsLine
@@ -170,7 +169,7 @@ class OverviewScreen(KviewScreen):
 
     def _aim_lag(self) -> None:
         plot = self.query_one(MinutePlot)
-        plot.view, plot.about = self.view, selected_group(self.query_one("#groups", Table))
+        plot.view, plot.about = self.view, self.selected_group()
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:

@@ -48,6 +48,10 @@ SELECTED = Span(f"{MARK} ")
 _Shown = Sequence[tuple[int, int]]
 """The columns shown, as (index, width)."""
 
+LEAST_OF_NAME = 6
+"""The fewest cells for a name after other words in its cell. With less room, all of the cell is shortened in
+its middle."""
+
 WHEEL_ROWS = 3
 """By how many rows a step of the mouse wheel scrolls."""
 
@@ -488,8 +492,10 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
 def _cell(spans: Line, column: Column, width: int) -> Line:
     if column.name and line_width(spans) > width:
-        first = spans[0] if spans else Span("")
-        spans = (first._replace(text=middle(content(spans), width)),)
+        before, last = spans[:-1], spans[-1] if spans else Span("")
+        if width - line_width(before) < LEAST_OF_NAME:
+            before, last = EMPTY, last._replace(text=content(spans))
+        spans = (*before, last._replace(text=middle(last.text, width - line_width(before))))
     return pad(spans, width, column.right)
 
 
