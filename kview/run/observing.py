@@ -35,7 +35,7 @@ FROZEN_AFTER = frozenset({1, 10, 60})
 """After these numbers of views and notices, the garbage collector stops looking at what exists by then: first
 the modules, then most screens and what records. A collection of all of it would stop the screen for 25 ms."""
 
-TRIMMED_AFTER = 10
+TRIMMED_AFTER = 3
 """After this number of views and notices, free memory goes back to the system. The C library would keep it:
 90 MB with 39,000 partitions. That takes 8 ms then, and 0.2 ms if there is nothing to give back."""
 
