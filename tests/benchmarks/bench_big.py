@@ -207,7 +207,7 @@ def dashboard(world: World, state: str) -> None:
         if asked := re.search(r"([\d.,]+) req/s", terminal.text()):
             line("requests a second, as the head says", float(asked[1].replace(",", "")), "/s", 60)
         for name, before, keys in (
-            ("1", "1", "jjkj"), ("3", "3", "\tjkj\t"), ("4", "4", "jjkj"), ("5", "5", "jjkj"),
+            ("1", "1", "jjkj"), ("3", "3", "jjkj"), ("4", "4", "jjkj"), ("5", "5", "jjkj"),
             ("a group", "5\r", "jjkj"), ("screens", "1", "23451"),
         ):  # fmt: skip
             press(terminal, before)
