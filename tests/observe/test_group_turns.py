@@ -16,7 +16,6 @@ from kview.observe.links import Links
 from kview.observe.loop import Loop
 from kview.observe.state import State
 
-
 COORDINATORS = 3
 
 
