@@ -180,9 +180,20 @@ def follow(before: Commits, now: Reading) -> Commits:
         group_moves=before.group_moves + group_moved,
         history=(),
     )
-    names = [name for name in CommitsThen.__struct_fields__ if name != "at_ms"]
-    layer = CommitsThen(at_ms=now.now_ms, **{name: getattr(commits, name) for name in names})
+    layer = _layer(commits, before.history, now.now_ms)
     return replace(commits, history=thinned((*before.history, layer), now.now_ms, HISTORY_RULE))
+
+
+def _layer(commits: Commits, history: Sequence[CommitsThen], at_ms: int) -> CommitsThen:
+    """Return the commits of this moment for the history. Columns that have not changed are those of the last
+    layer: thirteen layers of nine columns are 170 MB for 15,000 groups of twelve partitions."""
+    columns = {}
+    for name in CommitsThen.__struct_fields__:
+        if name != "at_ms":
+            column = getattr(commits, name)
+            last = getattr(history[-1], name) if history else None
+            columns[name] = last if last is not None and np.array_equal(last, column) else column
+    return CommitsThen(at_ms=at_ms, **columns)
 
 
 def _young(times_ms: Longs, floor: int) -> Longs:
