@@ -33,6 +33,7 @@ QUICK_TIMES = (
     "replica.lag.time.max.ms=4000",
     "group.consumer.min.heartbeat.interval.ms=500",
     "group.initial.rebalance.delay.ms=0",
+    "group.share.min.record.lock.duration.ms=1000",
 )
 """So that tests do not wait; the order of things is the same as with Kafka's own times."""
 

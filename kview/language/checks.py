@@ -42,6 +42,11 @@ def label(key: Key) -> str:
     return f"{kind}:{name}" if name else str(kind)
 
 
+def and_alike(others: int) -> str:
+    """Return what follows the name of a group that stands for others that do the same, '' if it does not."""
+    return f" and {words.plural(others, 'group')} like it" if others else ""
+
+
 def sentence(finding: CheckFinding, now_ms: int) -> str:
     """Return what is wrong, where, since when, and what to do or what explains it, in one line."""
     todo = _explained_by(finding.explained_by) if finding.explained_by else remedy(finding)

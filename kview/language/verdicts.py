@@ -130,6 +130,22 @@ def lost(records: int, is_bound: bool = True) -> str:
     )
 
 
+def of_fold(groups: int, like: str) -> str:
+    """Return the name of groups that do the same: `194 like audit-export`."""
+    return f"{count(groups)} like {like}"
+
+
+def of_alike(figures: GroupFigures, first: int, furthest: int) -> str:
+    """Return the reason that groups have in common. `first` is the row of the first of them, and `furthest`
+    that of the one that is furthest behind, whose numbers stand for the worst of them."""
+    kind = Reason(figures.reason[first])
+    if kind is Reason.NO_MEMBERS:
+        return "no members"
+    why = reason(kind, int(figures.reason_ms[furthest]), int(figures.reason_count[furthest]))
+    has_number = (figures.reason_ms[furthest], figures.reason_count[furthest]) != (UNKNOWN, UNKNOWN)
+    return f"{why} at worst" if why and has_number else why
+
+
 def of_group(figures: GroupFigures, row: int, beside_figures: bool = False) -> str:
     """Return the reason for the verdict of the group in the given row.
 

@@ -1,4 +1,4 @@
-"""The leaders and ISRs that a partition had, as a recording has them."""
+"""What recordings have of the past: who led a partition, and the course of lag and traffic."""
 
 from typing import NamedTuple
 
@@ -24,3 +24,51 @@ class PartitionHistory(Struct, frozen=True):
     """How far back was read, epoch ms, UNKNOWN if nothing was."""
     complete: bool = True
     """Whether the whole recording was read. Reading ends after some seconds."""
+
+
+class CourseOf(Struct, frozen=True):
+    """What a course is asked for: a topic with the groups that read it, or (with an empty `topic`) groups
+    alone."""
+
+    topic: str
+    groups: tuple[str, ...]
+    span_ms: int
+    """How much time before `until_ms`, UNKNOWN for everything."""
+    until_ms: int
+
+
+class Peak(NamedTuple):
+    """The greatest lag of a course, whose it was and when."""
+
+    lag: int
+    is_bound: bool
+    group: str
+    at_ms: int
+    """The epoch ms at which the second of the greatest lag begins."""
+
+
+class Course(Struct, frozen=True):
+    """What recordings have of a topic or of groups over time, in steps of equal length, oldest first.
+
+    Each step has the greatest value of its seconds, so that no spike is averaged away, and NaN if nothing is
+    known of any of them.
+    """
+
+    from_ms: int = 0
+    step_ms: int = 1000
+    lag: tuple[float, ...] = ()
+    """Records, of the group that was furthest behind then."""
+    behind_s: tuple[float, ...] = ()
+    """Lag in time, seconds, of the group that was furthest behind in time then."""
+    records_in: tuple[float, ...] = ()
+    """Records per second into the topic, () for groups alone."""
+    records_out: tuple[float, ...] = ()
+    """Records per second that groups read of the topic, by their commits."""
+    peak: Peak | None = None
+    since_ms: int = UNKNOWN
+    """The first recorded moment, epoch ms; UNKNOWN if nothing is recorded."""
+
+    @property
+    def until_ms(self) -> int:
+        """Where the last step ends."""
+        return self.from_ms + self.step_ms * len(self.lag)

@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
-from kview.model.history import PartitionHistory
+from kview.model.history import Course, CourseOf, PartitionHistory
 from kview.model.inspection import A, Question
 from kview.model.notices import Notice
 from kview.model.units import UNKNOWN
@@ -99,6 +99,13 @@ class Timeline(Protocol):
 
     async def history(self, topic: str, partition: int) -> PartitionHistory:
         """Read the leaders and ISRs that a partition had, as far as the recording goes. Never raises."""
+        ...
+
+    async def course(self, asked: CourseOf) -> Course | None:
+        """Read the course of a topic or of groups, as far as recordings go.
+
+        Returns an empty one if nothing is recorded, None if it could not be read. Never raises.
+        """
         ...
 
 

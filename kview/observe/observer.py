@@ -255,7 +255,8 @@ class Observer:
         await self._ask_metadata_and_groups()
         self._links.open()
         self._update_brokers()
-        await self._phase(self._groups.details(self._links.askable()), self._settings.phase_s)
+        details = self._groups.details(self._links.askable(), self._sequence)
+        await self._phase(details, self._settings.phase_s)
         requests.ends_asked = True
         await self._ask_offsets(began_ms)
         self._probes.plan(self._links.fast, self._settings.interval_s)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import tzinfo
 
 from kview.derive.brokers.silence import answering
+from kview.derive.groups.alike import Fold, folded
 from kview.derive.groups.unheard import unheard
 from kview.derive.view import PartitionStatus, View
 from kview.language import (
@@ -162,7 +163,11 @@ def _groups(view: View) -> list[str]:
     table, figures = view.snapshot.groups, view.groups
     rows = []
     listed = [row for row in figures.place.argsort().tolist() if not figures.ignored[row]]
-    for row in listed[:MAX_GROUPS]:
+    entries = folded(view, listed, MAX_GROUPS)
+    for row in entries[:MAX_GROUPS]:
+        if isinstance(row, Fold):
+            rows.append(_fold(view, row))
+            continue
         age_ms, lost = int(figures.verdict_age_ms[row]), int(figures.lost[row])
         verdict, reason = verdicts.name(figures.verdict[row], age_ms, lost), verdicts.of_group(figures, row)
         rows.append(
@@ -184,10 +189,28 @@ def _groups(view: View) -> list[str]:
     missing = whose.sentence(unheard(view.snapshot.observation))
     note = [f"{_INDENT}groups: {missing}"] if missing else []
     head = ["GROUP", "STATE", "LAG", "BEHIND", "READ REC/S", "WRITE REC/S", "VERDICT"]
-    lines = _table(head, rows, left={0, 1, 6}, more=len(listed) - len(rows))
+    lines = _table(head, rows, left={0, 1, 6}, more=len(entries) - len(rows))
     if hidden := len(table) - len(listed):
         lines.append(f"{_INDENT}{words.plural(hidden, 'group')} hidden by --ignore-group")
     return [*lines, *note]
+
+
+def _fold(view: View, fold: Fold) -> list[str]:
+    """Return the cells of groups that do the same: their lag together, and the worst of the rest."""
+    figures, furthest = view.groups, fold.furthest(view.groups)
+    lag, is_bound = fold.lag(figures)
+    age_ms, lost = int(figures.verdict_age_ms[furthest]), int(figures.lost[fold.rows].max())
+    verdict = verdicts.name(fold.alike.verdict, age_ms, lost)
+    reason = verdicts.of_alike(figures, fold.first, furthest)
+    return [
+        verdicts.of_fold(len(fold.rows), str(view.snapshot.groups.group[fold.first])),
+        words.NONE,
+        words.at_least(words.count(lag), is_bound),
+        verdicts.behind(figures, furthest),
+        words.NONE,
+        words.NONE,
+        f"{verdict}: {reason}" if reason else verdict,
+    ]
 
 
 def _incidents(view: View) -> list[str]:

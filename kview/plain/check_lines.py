@@ -5,11 +5,15 @@ from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
 from kview.derive.checks.outcome import Outcome
+from kview.derive.groups.alike import LEAST_ALIKE
 from kview.language import checks, glyphs, words
-from kview.model.checks import CheckFinding, CheckKind
+from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Key
 
 MOST_OF_A_KIND = 50
 """The most findings of one kind that are listed. A JSON document has all of them."""
+
+MOST_GROUPS_LISTED = 40
+"""The most findings about groups of which each has a line, even if they are alike."""
 
 _GAP = "  "
 
@@ -51,6 +55,7 @@ def _findings(outcome: Outcome) -> Iterator[str]:
 
 
 def _listed(outcome: Outcome, findings: Sequence[CheckFinding]) -> Iterator[str]:
+    findings, alike = _folded(findings)
     listed: Counter[CheckKind] = Counter()
     total = Counter(finding.kind for finding in findings)
     for finding in findings:
@@ -58,10 +63,32 @@ def _listed(outcome: Outcome, findings: Sequence[CheckFinding]) -> Iterator[str]
         if listed[finding.kind] <= MOST_OF_A_KIND:
             sign = glyphs.SIGNS[finding.level]
             said = checks.sentence(finding, outcome.at_ms)
-            yield f"{sign} {finding.level}{_GAP}{checks.label(finding.key)}{_GAP}{said}"
+            label = checks.label(finding.key) + checks.and_alike(alike[finding.key])
+            yield f"{sign} {finding.level}{_GAP}{label}{_GAP}{said}"
         elif listed[finding.kind] == total[finding.kind]:
             rest = total[finding.kind] - MOST_OF_A_KIND
             yield f"  + {rest:,} more {finding.kind}: --format json lists all of them"
+
+
+def _folded(findings: Sequence[CheckFinding]) -> tuple[list[CheckFinding], Counter[Key]]:
+    """Return findings of which those about groups that do the same are one, and how many others it stands
+    for, by its key.
+
+    It is the one of the group that is furthest behind. Nothing is folded where a person can read all.
+    """
+    of_groups = [finding for finding in findings if finding.kind in GROUP_KINDS]
+    together: dict[object, list[CheckFinding]] = {}
+    if len(of_groups) > MOST_GROUPS_LISTED:
+        for finding in of_groups:
+            alike = (finding.kind, finding.level, finding.verdict, finding.reason, finding.group_type)
+            together.setdefault((*alike, finding.explained_by), []).append(finding)
+    left_out, others = set(), Counter[Key]()
+    for same in together.values():
+        if len(same) >= LEAST_ALIKE:
+            furthest = max(same, key=lambda finding: finding.behind_ms)
+            others[furthest.key] = len(same) - 1
+            left_out |= {finding.key for finding in same if finding is not furthest}
+    return [finding for finding in findings if finding.key not in left_out], others
 
 
 def _not_judged(outcome: Outcome) -> Iterator[str]:

@@ -12,6 +12,11 @@ def state_folder() -> Path:
     return Path(platformdirs.user_state_path("kview"))
 
 
+def flight_folder(state: Path) -> Path:
+    """Return the folder that holds the flight recordings, one subfolder per run."""
+    return state / "flight"
+
+
 def kept_folder(state: Path) -> Path:
     """Return the folder that holds the kept recordings, one subfolder per name."""
     return state / "recordings"

@@ -5,13 +5,14 @@ import os
 import re
 import shutil
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 from kview.derive.facts import Facts
-from kview.errors import BadUse, ErrorKind
+from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.snapshot import Snapshot
 from kview.recording.manifest import SegmentEntry, read_manifest, write_manifest
-from kview.recording.names import MANIFEST, kept_folder, kept_names
+from kview.recording.names import MANIFEST, flight_folder, kept_folder, kept_names
 from kview.recording.segment import STREAM_FILES
 from kview.recording.writer import RecordingWriter
 
@@ -61,7 +62,7 @@ class FlightRecorder:
         self._state = state
         self._limit_bytes = limit_bytes
         self._limit_ms = limit_ms
-        self.folder = state / "flight" / run
+        self.folder = flight_folder(state) / run
         with _starting:
             self._writer = RecordingWriter(self.folder)
             # Locked while this process lives. If another process can take the lock, this run has ended.
@@ -127,6 +128,26 @@ class FlightRecorder:
                 going = self.folder / f".{entry.folder}"
                 os.rename(self.folder / entry.folder, going)
                 shutil.rmtree(going, ignore_errors=True)
+
+
+def of_cluster(folder: Path, state: Path) -> list[Path]:
+    """Return the other flight recordings of the cluster that is recorded in `folder`, the latest first.
+
+    Raises KviewError or OSError.
+    """
+    mine = _clusters(folder)
+    flights = flight_folder(state)
+    others = [each for each in flights.iterdir() if each != folder] if flights.is_dir() else []
+    dated = []
+    for other in others:
+        with suppress(KviewError, OSError):  # another run removes it, or an older version wrote it
+            if _clusters(other) == mine:
+                dated.append((other.stat().st_mtime, other))
+    return [other for _, other in sorted(dated, reverse=True)] if mine else []
+
+
+def _clusters(folder: Path) -> set[str]:
+    return {cluster for entry in read_manifest(folder).segments for cluster in entry.clusters}
 
 
 def keep(folder: Path, name: str, state: Path) -> Path:

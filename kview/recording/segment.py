@@ -124,9 +124,15 @@ def parquet_file(folder: Path, part: str) -> Path:
 
 
 def parquet_part(
-    folder: Path, part: str, size_bytes: int, parts: Mapping[str, pa.Schema] = PARTS
+    folder: Path,
+    part: str,
+    size_bytes: int,
+    parts: Mapping[str, pa.Schema] = PARTS,
+    columns: tuple[str, ...] = (),
 ) -> pa.Table:
     """Return all rows of one part of a closed segment, in the order of the file.
+
+    With `columns`, only those are read, and words come dictionary-encoded.
 
     `size_bytes` is the size of all parts together, which shows whether a missing file means a part without
     rows or damage. Numbers come as CLOSED_NUMBERS, words dictionary-encoded. Raises KviewError if the file is
@@ -137,10 +143,12 @@ def parquet_part(
     try:
         check_regular(path)
         with damage_in(path):
-            coded = ["value"] if part == "words" else None
+            coded = ["value"] if part == "words" else [name for name in columns if _is_text(schema, name)]
             file = pq.ParquetFile(
                 path, memory_map=True, read_dictionary=coded, page_checksum_verification=True
             )
+            if columns:
+                return file.read(columns=list(columns))
             return file.read() if part == "words" else file.read().cast(schema)
     except FileNotFoundError:
         there = sum(file.stat().st_size for name in parts if (file := parquet_file(folder, name)).exists())
@@ -148,7 +156,12 @@ def parquet_part(
             raise
         if there < size_bytes:
             raise BadUse(ErrorKind.FILE_MISSING, file=str(path)) from None
-        return schema.empty_table()
+        empty = schema.empty_table()
+        return empty.select(list(columns)) if columns else empty
+
+
+def _is_text(schema: pa.Schema, name: str) -> bool:
+    return bool(pa.types.is_string(schema.field(name).type))
 
 
 def cells(table: pa.Table) -> Cells:

@@ -1,12 +1,14 @@
 """Observes a source at a steady pace and folds its snapshots into views. A dashboard does this on a
 thread."""
 
+import ctypes
 import gc
 import logging
 import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
 from kview.derive.view import View
@@ -33,9 +35,19 @@ FROZEN_AFTER = frozenset({1, 10, 60})
 """After these numbers of views and notices, the garbage collector stops looking at what exists by then: first
 the modules, then most screens and what records. A collection of all of it would stop the screen for 25 ms."""
 
+TRIMMED_AFTER = 3
+"""After this number of views and notices, free memory goes back to the system. The C library would keep it:
+90 MB with 39,000 partitions. That takes 8 ms then, and 0.2 ms if there is nothing to give back."""
+
 V = TypeVar("V")
 
 _log = logging.getLogger(__name__)
+
+
+def trim_memory() -> None:
+    """Give free memory back to the system, if the C library is one that can do so (glibc)."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 class SourceEnded(Exception):
@@ -271,6 +283,8 @@ class ObservingFeed(Generic[V]):
                 shown += 1
                 if shown in FROZEN_AFTER:
                     gc.freeze()
+                if shown % TRIMMED_AFTER == 0:
+                    trim_memory()
         except Exception as error:
             with self._calling:
                 if not self._ending.is_set():

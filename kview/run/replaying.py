@@ -11,7 +11,7 @@ from kview.derive.fold import fold_to, step
 from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.aggregates import Aggregates
-from kview.model.history import PartitionHistory
+from kview.model.history import Course, CourseOf, PartitionHistory
 from kview.model.notices import Notice, NoticeKind
 from kview.model.ports import Moment
 from kview.model.units import UNKNOWN
@@ -25,7 +25,7 @@ from kview.recording.ring import find_recording, keep
 from kview.recording.troubles import healths, troubles
 from kview.run import terminal
 from kview.run.dashboard import Beside, drive, new_session, wall_ms
-from kview.run.history import read_history
+from kview.run.history import CourseReader, read_history
 from kview.run.log import start_log
 from kview.run.observing import SWITCH_INTERVAL_S
 from kview.run.player import Command, Player, replay_of
@@ -153,6 +153,7 @@ class ReplayTimeline:
         `speed` is one of SPEEDS. `ignore` has patterns of the names of groups that count nowhere.
         """
         self._recording = recording
+        self._courses = CourseReader(lambda: [recording.folder])
         self._at_ms = at_ms
         self._speed = speed
         self._ignore = ignore
@@ -211,6 +212,10 @@ class ReplayTimeline:
     async def history(self, topic: str, partition: int) -> PartitionHistory:
         """Read the leaders and ISRs that a partition had, as far as the recording goes. Never raises."""
         return await read_history(self._recording.folder, topic, partition)
+
+    async def course(self, asked: CourseOf) -> Course | None:
+        """Read the course of a topic or of groups. Never raises."""
+        return await self._courses.read(asked)
 
     def keep(self, name: str) -> None:
         """Keep the recording under `name`."""

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -12,12 +13,12 @@ from msgspec.structs import replace
 from kview.derive.incidents.time_marks import time_marks
 from kview.derive.view import NO_AGGREGATES, View
 from kview.model.aggregates import Aggregates
-from kview.model.history import PartitionHistory
+from kview.model.history import Course, CourseOf, PartitionHistory
 from kview.model.notices import Notice, NoticeKind
 from kview.model.ports import Moment, TimeMark
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
-from kview.run.history import read_history
+from kview.run.history import CourseReader, read_history
 from kview.run.observing import ObservingFeed, Source, Taker, new_fold
 from kview.run.recorder import DASHBOARD_CLOSES_WITHIN_S, Recorder
 
@@ -141,10 +142,13 @@ class LiveTimeline:
         opening: Sequence[Notice] = (),
         takers: Sequence[Taker] = (),
         patient: bool = False,
+        is_new_cluster: bool = False,
     ) -> None:
         """`ignore` has patterns of the names of groups that count nowhere. `opening` are notices to begin
         with. `takers` get every snapshot and its view. `patient`: a cluster that cannot be reached at first
-        is tried again."""
+        is tried again. `is_new_cluster` says that earlier recordings of a cluster of the same id are of
+        another one, as the simulated clusters of the same seed."""
+        self._is_new_cluster = is_new_cluster
         self._opening = tuple(opening)
         self.hear: Callable[[Notice], None] = lambda notice: None
         """Gets what there is to say of the source, on the observer's thread."""
@@ -152,6 +156,7 @@ class LiveTimeline:
         """Why there is no view, or none that is newer."""
         self._ignore = ignore
         self._recorder = recorder
+        self._courses = CourseReader(self._recordings)
         fold = partial(new_fold, ignore, (recorder.offer, *takers))
         self._observing = ObservingFeed(source, fold, interval_s, patient)
         self._publisher = Publisher(wall_ms)
@@ -264,6 +269,23 @@ class LiveTimeline:
         """Read the leaders and ISRs that a partition had, as far as the recording goes. Never raises."""
         recorded = self._recorder.first_ms != UNKNOWN
         return await read_history(self._recorder.folder if recorded else None, topic, partition)
+
+    async def course(self, asked: CourseOf) -> Course | None:
+        """Read the course of a topic or of groups, from earlier flight recordings of the cluster, too. Never
+        raises."""
+        return await self._courses.read(asked)
+
+    def _recordings(self) -> list[Path]:
+        """Return the folders of this run's recording and of earlier flight recordings of its cluster."""
+        folder = self._recorder.folder
+        if folder is None or self._recorder.first_ms == UNKNOWN:
+            return []
+        if self._is_new_cluster:
+            return [folder]
+        from kview.recording.names import state_folder
+        from kview.recording.ring import of_cluster
+
+        return [folder, *of_cluster(folder, state_folder())]
 
     # -- views
 

@@ -33,6 +33,7 @@ class Where(StrEnum):
     SETTINGS = "the panel of settings"
     PRODUCERS = "the panel of producers"
     QUOTAS = "the panel of quotas"
+    OVER_TIME = "the panel of plots over time"
     LAB = "the lab"
 
     def meets(self, other: "Where") -> bool:
@@ -41,7 +42,8 @@ class Where(StrEnum):
         if self is other or self in shared or other in shared:
             return True
         both = {self, other}
-        return Where.TOPIC in both and bool(both & {Where.RECORDS, Where.SETTINGS, Where.PRODUCERS})
+        panels = {Where.RECORDS, Where.SETTINGS, Where.PRODUCERS, Where.OVER_TIME}
+        return Where.TOPIC in both and bool(both & panels)
 
 
 class Kind(StrEnum):

@@ -344,6 +344,24 @@ OWN_ACTIONS = (
         "window", ("w",), "stretch", "time", "plot the last minute, 5 minutes or hour", 14, Where.THROUGHPUT
     ),
     Action(
+        "window",
+        ("w",),
+        "stretch",
+        "time",
+        "plot the lag of the last minute, 10 minutes, 1 or 6 hours, or of all that is recorded",
+        13,
+        Where.GROUP,
+    ),
+    Action(
+        "window",
+        ("w",),
+        "stretch",
+        "time",
+        "plot the last minute, 10 minutes, 1 or 6 hours, or all that is recorded",
+        3,
+        Where.OVER_TIME,
+    ),
+    Action(
         "previous-tab",
         ("left",),
         "tab(-1)",

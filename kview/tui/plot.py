@@ -1,4 +1,5 @@
-"""Plots with their axes: areas, two that mirror each other, and one with a part of it as a band."""
+"""Plots with their axes: areas, two that mirror each other, and one with a part of it as a band; and several
+of them together."""
 
 import math
 from collections.abc import Sequence
@@ -8,13 +9,23 @@ from kview.language import glyphs
 from kview.language.curves import area, hanging, tick, top_of
 from kview.model.ports import TimeMark
 from kview.model.units import UNKNOWN
-from kview.tui.text import SHADES, Line, Role, Span, line, middle, painted
+from kview.tui.text import EMPTY, SHADES, Line, Role, Span, justified, line, line_width, middle, pad, painted
 
 AXIS_CELLS = 9
 """The number of cells to the left of a plot: the figures of its axis, a space and the axis."""
 
 LEAST_TICKED = 5
 """A plot with at least this many rows has a figure in its middle."""
+
+LEAST_PLOT = 6
+"""The fewest lines of a plot: its title, four lines of the curve, and the time axis."""
+MOST_PLOT = 24
+COLUMN_CELLS = 36
+"""The smallest width of a plot that has another plot next to it."""
+
+_ABOVE_AND_BELOW = ("↑", "↓")
+_WHOLE_AND_PART = (glyphs.LEVELS[-1], glyphs.UNCOMMITTED)
+"""The signs of the two parts of a plot in its legend."""
 
 
 class Frame(NamedTuple):
@@ -36,6 +47,19 @@ class Trace(NamedTuple):
     name: str
     values: Sequence[float]
     paint: Span
+
+
+class Plot(NamedTuple):
+    """A plot: its title with a note at its right end, what it shows, and what stands around it.
+
+    Of two traces the second one hangs from the axis of the first, or, `as_band`, is a part of it.
+    """
+
+    title: str
+    traces: Sequence[Trace]
+    frame: Frame
+    as_band: bool = False
+    note: Line = EMPTY
 
 
 def marks_between(marks: Sequence[TimeMark], since_ms: int, until_ms: int) -> tuple[tuple[float, Span], ...]:
@@ -106,6 +130,41 @@ def legend(*samples: tuple[str, Trace]) -> Line:
     for sign, trace in samples:
         spans += [trace.paint._replace(text=f"  {sign} "), Span(trace.name, Role.DIM)]
     return tuple(spans)
+
+
+def grid(shown: Sequence[Plot], size: tuple[int, int]) -> list[Line]:
+    """Return as many plots as fit into `size` (cells, rows): the first one large, the others below it, side
+    by side. The lines left over are empty."""
+    cells, rows = size
+    if not shown or rows < LEAST_PLOT:
+        return [EMPTY] * max(0, rows)
+    first, *others = shown
+    others = others[: max(1, cells // COLUMN_CELLS)] if rows >= 2 * LEAST_PLOT else []
+    low = max(LEAST_PLOT, min(MOST_PLOT, rows // 3)) if others else 0
+    high = min(MOST_PLOT, rows - low)
+    lines = _drawn(first, (cells - 1, high))
+    if others:
+        wide = cells // len(others)
+        drawn = [_drawn(plot, (wide - 1, low)) for plot in others]
+        for row in zip(*drawn, strict=True):
+            lines.append(tuple(span for part in row for span in pad(part, wide)))
+    return [*lines, *[EMPTY] * (rows - len(lines))][:rows]
+
+
+def _drawn(plot: Plot, size: tuple[int, int]) -> list[Line]:
+    """Return a plot below its title."""
+    cells, height = size
+    title: Line = (Span(f" {plot.title}", Role.HEAD),)
+    if len(plot.traces) == 1:
+        (only,) = plot.traces
+        drawn = framed(only, cells, height - 1, plot.frame)
+    else:
+        one, other = plot.traces
+        signs, draw = (_WHOLE_AND_PART, banded) if plot.as_band else (_ABOVE_AND_BELOW, mirrored)
+        title += legend(*zip(signs, plot.traces, strict=True))
+        drawn = draw(one, other, cells, height - 1, plot.frame)
+    note = plot.note if line_width(title) + line_width(plot.note) < cells else EMPTY
+    return [justified(title, note, cells), *drawn]
 
 
 def _shaded(paint: Span, text: str, height: float) -> Span:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kview.derive.groups import trends
 from kview.derive.groups.commit_moves import follow, read_rate
@@ -124,6 +125,25 @@ def test_one_commit_after_a_pause_is_not_a_trend() -> None:
     commits = [*steady, 62_500]
     known, at = watched(commits, [50] * 8 + [20_000], 65)
     assert verdict(known, at) == RANK[Verdict.OK]
+
+
+def cadence_of(offsets: list[int], ends: list[int]) -> int:
+    """The cadence of a group that is read every second with these offsets, when the log has these ends.
+
+    The lag is unknown where the end is −1."""
+    known = Commits.none(1)
+    for second, (offset, end) in enumerate(zip(offsets, ends, strict=True)):
+        read = reading(offset, NOW + second * 1000, end=end, rate=1.0)
+        known = follow(known, read if end >= 0 else replace(read, lag=np.array([UNKNOWN])))
+    return int(known.cadence_ms[0])
+
+
+def test_a_reader_that_leaves_nothing_to_be_seen_commits_at_least_as_often_as_it_is_read() -> None:
+    assert cadence_of([10, 11, 12, 13], [10, 11, 12, 13]) == UNKNOWN, "three moves may be a coincidence"
+    assert cadence_of([10, 11, 12, 13, 14], [10, 11, 12, 13, 14]) == 1_000
+    assert cadence_of([10, 11, 12, 13, 14], [10, 11, 12, -1, 14]) == UNKNOWN, "records may have waited"
+    slow = [10, 11, 12, 13, 14, 14, 14, 15], [10, 11, 12, 13, 14, 15, 15, 15]
+    assert cadence_of(*slow) == 2_000, "the longest counts"
 
 
 def test_a_rate_between_commits_is_that_of_the_commits_until_one_is_overdue() -> None:

@@ -111,7 +111,7 @@ def test_what_is_not_a_fall(before: float, after: float) -> None:
 
 
 @pytest.mark.quick(2)
-@pytest.mark.parametrize(("on", "off"), [(40, 20), (120, 60), (5, 55), (20, 40), (60, 60), (50, 40)])
+@pytest.mark.parametrize(("on", "off"), [(40, 20), (120, 60), (5, 55), (60, 60)])
 def test_bursts_are_no_falls_once_their_pauses_are_known(on: int, off: int) -> None:
     orders = Watched(every_s=5)
     first = 1 if off > 30 and on > 60 else 0

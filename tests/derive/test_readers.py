@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 
 from kview.derive.fold import State
-from kview.derive.groups.readers import readers_of, topic_readers
+from kview.derive.groups.readers import Readers, topic_readers
 from kview.derive.view import Verdict, View
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
@@ -64,19 +64,19 @@ def test_an_ignored_group_counts_for_no_topic() -> None:
 def test_the_readers_of_a_topic_have_their_figures_on_that_topic_only(script: list[View]) -> None:
     view = script[9]
     groups = view.snapshot.groups.group
-    of_payment = readers_of(view, "payment")
+    of_payment = Readers(view, "payment")
     assert [str(groups[reader.group]) for reader in of_payment] == ["reporting"]
     assert of_payment[0].partitions == 6, "not the ten of invoice, which the group reads too"
     rows = np.flatnonzero(
         (view.snapshot.offsets.group == "reporting") & (view.snapshot.offsets.topic == "payment")
     )
     assert of_payment[0].lag == int(view.offsets.lag[rows].sum())
-    assert readers_of(view, "no-such-topic") == ()
+    assert not Readers(view, "no-such-topic")
 
 
 def test_the_worst_reader_comes_first(script: list[View]) -> None:
     groups = script[9].snapshot.groups.group
-    found = [(str(groups[r.group]), r.verdict) for r in readers_of(script[9], "audit-log")]
+    found = [(str(groups[r.group]), r.verdict) for r in Readers(script[9], "audit-log")]
     assert found[0] == ("audit-export", Verdict.STOPPED)
     assert [name for name, _ in found] == ["audit-export", "fraud-check"]
 
@@ -106,7 +106,7 @@ def test_a_share_group_reads_a_topic_and_its_records_are_in_no_rate() -> None:
     before, after = topic_readers(alone), topic_readers(shared)
     assert before.out_rate[at] == after.out_rate[at] > 0
     assert not before.out_is_bound.any() and np.flatnonzero(after.out_is_bound).tolist() == [at]
-    (reader,) = (one for one in readers_of(shared, "invoice") if one.worst < 0)
+    (reader,) = (one for one in Readers(shared, "invoice") if one.worst < 0)
     assert str(shared.snapshot.groups.group[reader.group]) == SHARE
     assert (reader.partitions, reader.lag, reader.lag_is_bound) == (2, 40, False)
 

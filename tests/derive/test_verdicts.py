@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from kview.derive.align import partition_rows
 from kview.derive.fold import State, step
 from kview.derive.groups.figures import BehindSeries, trend
 from kview.derive.view import Reason, Verdict, View
@@ -123,6 +124,22 @@ def test_members_that_do_not_move_are_stuck() -> None:
     assert view.offsets.reason[first] is Reason.STILL
     assert 30_000 <= view.offsets.reason_ms[first] < 40_000
     assert view.groups.read_rate[at(view, "billing")] == 0
+
+
+def test_a_reader_that_commits_each_record_at_once_and_stops_is_stuck_after_half_a_minute() -> None:
+    world = default_world()
+    world.groups = [world.group("billing")]
+    state, views = State(), []
+    for second in range(50):
+        snapshot = world.tick()
+        if second <= 10:
+            partition = partition_rows(snapshot.offsets, snapshot.partitions)
+            committed = snapshot.partitions.high_watermark[partition]
+        state, view = step(state, replace(snapshot, offsets=replace(snapshot.offsets, committed=committed)))
+        views.append(view)
+    assert verdict(views[10], "billing") == Verdict.OK
+    assert verdict(views[30], "billing") == Verdict.UNDECIDED
+    assert verdict(views[45], "billing") == Verdict.STUCK
 
 
 def test_a_group_without_members_is_stopped_once_records_wait() -> None:

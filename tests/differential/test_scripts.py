@@ -32,8 +32,12 @@ CHOSEN = (
     "created_again_with_a_broker_slow",
     "offsets_by_time",
 )
-"""Scripts that are played behind sockets and on a real cluster without --all-scripts: some of each subject.
-The engine is held against what a real cluster did in all scripts, in every run."""
+"""Scripts that are played behind sockets without --all-scripts: some of each subject. The engine is held
+against what a real cluster did in all scripts, in every run."""
+
+REAL = ("controller_crash", "coordinator_loss", "created_again_with_a_broker_slow", "offsets_by_time")
+"""Those that are played on a real cluster, too. It does what it did when it was recorded: they find a change
+of how scripts are played."""
 
 CLUSTERS = 6
 """So many simulated clusters take half a processor together."""
@@ -43,7 +47,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Choose the scripts that take minutes of clusters. What is to be recorded is played whole."""
     if "script" in metafunc.fixturenames:
         every = any(map(metafunc.config.getoption, ("--all-scripts", "--update-golden")))
-        metafunc.parametrize("script", SCRIPTS if every else CHOSEN)
+        chosen = REAL if "real_lab" in metafunc.fixturenames else CHOSEN
+        metafunc.parametrize("script", SCRIPTS if every else chosen)
 
 
 @pytest.fixture(scope="module")

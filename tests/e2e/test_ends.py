@@ -1,4 +1,5 @@
-"""The ends of a dashboard: the terminal as it was, and no process left. `bench_start` measures how soon."""
+"""The ends of a dashboard: the terminal as it was, no process left, and what was recorded closed and whole.
+`bench_start` measures how soon."""
 
 import os
 import signal
@@ -10,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from kview.recording.reader import Recording
 from tests.e2e.processes import children, runs
 from tests.e2e.pseudo_terminal import PseudoTerminal, kview_on_a_terminal
+from tests.e2e.test_recording import observations
 from tests.waiting import wait_until
 
 LEAVE_ALTERNATE_SCREEN = b"\x1b[?1049l"
@@ -37,18 +40,25 @@ def local_modes(terminal: PseudoTerminal) -> Any:
         pytest.param(send(signal.SIGHUP), 128 + signal.SIGHUP, id="SIGHUP", marks=pytest.mark.slow),
     ],
 )
-def test_a_dashboard_ends(end: Callable[[PseudoTerminal], None], code: int) -> None:
-    with kview_on_a_terminal("--simulate") as terminal:
+def test_a_dashboard_ends_and_its_recording_is_whole(
+    tmp_path: Path, end: Callable[[PseudoTerminal], None], code: int
+) -> None:
+    folder, there = tmp_path / "seen", tmp_path / "there"
+    recorded = ("--record", str(folder), "--record-upload", there.as_uri())
+    with kview_on_a_terminal("--simulate", *recorded) as terminal:
         before = local_modes(terminal)
         terminal.wait_for_text("invoice")
         assert not local_modes(terminal) & ENABLE_ECHO
+        terminal.wait_for(lambda: observations(folder) > 3, "observations on the disk")
         (child,) = children(terminal.pid)
         end(terminal)
         terminal.wait_for(lambda: local_modes(terminal) == before, "line editing works again")
         assert terminal.wait_for_end() == code
         assert LEAVE_ALTERNATE_SCREEN in terminal.raw and SHOW_CURSOR in terminal.raw
-        assert b"Traceback" not in terminal.raw
+        assert b"Traceback" not in terminal.raw and b"has stopped" not in terminal.raw
         wait_until(lambda: not runs(child), "the simulated cluster ends")
+    assert [segment.closed for segment in Recording.open(folder).segments()] == [True]
+    assert observations(there) == observations(folder) > 3
 
 
 def stopped(pid: int) -> bool:

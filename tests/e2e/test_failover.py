@@ -128,12 +128,12 @@ def bring_back_by_key(terminal: PseudoTerminal) -> None:
 
 @contextmanager
 def traffic(bootstrap_servers: str) -> Iterator[None]:
-    """A producer with acks=all that writes to every partition of `invoice` some hundred times a second."""
+    """A producer with acks=all that writes to every partition of `invoice` a few times a second."""
     producer = Producer({"bootstrap.servers": bootstrap_servers, "acks": "all", "linger.ms": 5})
     ending = threading.Event()
 
     def produce() -> None:
-        while not ending.wait(0.02):
+        while not ending.wait(0.2):
             for partition in range(len(TEACHING)):
                 try:
                     producer.produce("invoice", b"x" * 100, partition=partition)

@@ -1,5 +1,5 @@
-"""Recordings of a real run: its ends, a kill in the middle, a full disk, and the replay of what was
-recorded."""
+"""Recordings of a real run: a kill in the middle, a full disk, and the replay of what was recorded. The other
+ends are in test_ends.py."""
 
 import json
 import os
@@ -45,32 +45,6 @@ def goes_on(terminal: PseudoTerminal) -> None:
         before = watermark(terminal)
         assert before
         terminal.wait_for(lambda before=before: watermark(terminal) not in ("", before), "news")  # type: ignore[misc]
-
-
-@pytest.mark.parametrize(
-    ("end", "code"),
-    [
-        pytest.param(lambda terminal: terminal.press("q"), 0, id="q", marks=pytest.mark.slow),
-        pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c", marks=pytest.mark.slow),
-        pytest.param(lambda terminal: os.kill(terminal.pid, signal.SIGTERM), 143, id="SIGTERM"),
-        pytest.param(
-            lambda terminal: os.kill(terminal.pid, signal.SIGHUP), 129, id="SIGHUP", marks=pytest.mark.slow
-        ),
-    ],
-)
-def test_a_recording_is_whole_and_closed_at_the_end(
-    tmp_path: Path, end: Callable[[PseudoTerminal], None], code: int
-) -> None:
-    folder, there = tmp_path / "seen", tmp_path / "there"
-    with kview_on_a_terminal(
-        "--simulate", "--record", str(folder), "--record-upload", there.as_uri()
-    ) as terminal:
-        terminal.wait_for(lambda: observations(folder) > 3, "observations on the disk")
-        end(terminal)
-        assert terminal.wait_for_end() == code
-        assert b"Traceback" not in terminal.raw and b"has stopped" not in terminal.raw
-    assert [segment.closed for segment in Recording.open(folder).segments()] == [True]
-    assert observations(there) == observations(folder) > 3
 
 
 def test_a_dashboard_records_by_itself(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.conftest import missing
+from tests.real_kafka.archive import UNVERIFIED
 
 SOURCES = Path(__file__).parent
-JVM = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=warn")
+QUICK = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *UNVERIFIED)
+JVM = ("-Xmx256m", *QUICK, "-Dlog4j2.level=warn")
 COMPILE_TIMEOUT_S = 120.0
 END_TIMEOUT_S = 60.0
 
@@ -32,7 +34,8 @@ class Java:
         if compiler is None:
             missing("there is no Java compiler (javac)")
         found = ":".join(f"{each}/*" for each in jars)
-        command = [str(compiler), "-cp", found, "-d", str(folder), str(SOURCES / source)]
+        quick = [f"-J{flag}" for flag in QUICK]
+        command = [str(compiler), *quick, "-cp", found, "-d", str(folder), str(SOURCES / source)]
         subprocess.run(command, check=True, timeout=COMPILE_TIMEOUT_S)
         return cls(java, f"{folder}:{found}", folder)
 

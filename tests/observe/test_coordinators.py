@@ -138,6 +138,25 @@ def test_a_coordinator_that_owes_an_answer_is_named_before_it_counts_as_silent()
         watched.until(lambda v: not error(v), "it answers again")
 
 
+def test_a_hung_coordinator_ages_only_its_groups_until_another_one_has_them() -> None:
+    with cluster() as brokers, observing([brokers[0].address], QUICK) as observer:
+        watched = Watched(observer)
+        seen = watched.until(lambda v: names(v) == ["billing"] and not error(v), "the group is seen").snapshot
+        brokers[1].hang()
+        silent = FailureKind.COORDINATOR_SILENT
+        hung = watched.until(lambda v: v.snapshot.groups.error.tolist() == [silent], "it is silent").snapshot
+        assert hung.groups.state.tolist() == seen.groups.state.tolist()
+        assert hung.offsets.committed.tolist() == seen.offsets.committed.tolist() == [40]
+        (read_ms,) = hung.partitions.high_watermark_ms[hung.partitions.topic == "invoice"]
+        assert hung.groups.received_ms[0] < hung.observation.began_ms <= read_ms, "others are read as ever"
+        brokers[2].groups = ("billing",)
+        for broker in brokers:
+            broker.coordinator = 2
+        view = watched.until(lambda v: not error(v), "another coordinator answers for it")
+        assert view.snapshot.groups.coordinator.tolist() == [2]
+        brokers[1].go_on()
+
+
 def test_a_coordinator_that_hangs_from_the_start_leaves_groups_and_what_they_read_unknown() -> None:
     with cluster() as brokers:
         brokers[1].hang()

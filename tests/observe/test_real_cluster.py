@@ -13,16 +13,14 @@ from confluent_kafka import Consumer, Producer
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.protocol.consumer import OffsetSpec
 
-from kview.model.failures import FailureKind
+from kview.derive.brokers.controllers import quorum_nodes
 from kview.model.snapshot import Snapshot
-from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN
+from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe.apis import READ_ONLY
 from kview.observe.observer import ObserveSettings
-from tests.conftest import ClusterFactory
 from tests.observe.counting_proxy import CountingProxies
-from tests.observe.observing import observing, until
+from tests.observe.observing import Watched, observing, until
 from tests.real_kafka.cluster import RealKafka
-from tests.real_kafka.settings import KAFKA_DEFAULT_TIMES
 
 RECORDS = 120
 SETTINGS = ObserveSettings(interval_s=0.5)
@@ -233,52 +231,6 @@ def test_a_killed_leader(real_kafka: RealKafka, names: tuple[str, str]) -> None:
         assert back.brokers.answers[2]
 
 
-@pytest.mark.slow  # a cluster of its own; a hung broker of the shared one is guarded by other tests
-def test_a_hung_coordinator_ages_only_its_groups(
-    real_kafka_factory: ClusterFactory, names: tuple[str, str]
-) -> None:
-    topic, group = names
-    # With quick times it can be fenced, and its groups have another coordinator, before its silence is seen.
-    kafka = real_kafka_factory(brokers=3, overrides=KAFKA_DEFAULT_TIMES)
-    kafka.create_topic(topic, [[0, 1], [1, 0]])
-    produce(kafka, topic, 0, 20)
-    with consuming(kafka, topic, group, 20):
-        coordinator = kafka.partitions("__consumer_offsets")[0].leader
-        others = [broker for broker in kafka.broker_ids if broker != coordinator]
-        with observing([kafka.address(broker) for broker in others], SETTINGS) as observer:
-            seen = until(
-                observer,
-                lambda s: (group, "") in zip(s.groups.group.tolist(), s.groups.error, strict=True),
-                "the group's coordinator answers",
-            )
-            assert seen.groups.coordinator[seen.groups.group.tolist().index(group)] == coordinator
-            kafka.pause(coordinator)
-            try:
-                hung = until(
-                    observer,
-                    lambda s: (
-                        s.groups.error[s.groups.group.tolist().index(group)] == FailureKind.COORDINATOR_SILENT
-                    ),
-                    "the group says that its coordinator is silent",
-                )
-                row = hung.groups.group.tolist().index(group)
-                assert hung.groups.received_ms[row] < hung.observation.began_ms - 1000
-                assert hung.groups.state[row] == "Stable"
-                mine = hung.offsets.group == group
-                assert sorted(hung.offsets.committed[mine].tolist()) in ([20], [NO_OFFSET, 20])
-                healthy = np.isin(seen.partitions.leader, others)
-                assert hung.partitions.topic is seen.partitions.topic
-                assert (hung.partitions.high_watermark_ms[healthy] > hung.observation.began_ms - 1000).all()
-                moved = until(
-                    observer,
-                    lambda s: s.groups.error[s.groups.group.tolist().index(group)] == "",
-                    "another coordinator answers for it",
-                )
-                assert moved.groups.coordinator[moved.groups.group.tolist().index(group)] in others
-            finally:
-                kafka.resume(coordinator)
-
-
 def test_without_a_controller_everything_else_goes_on(real_kafka: RealKafka, names: tuple[str, str]) -> None:
     topic, _ = names
     real_kafka.create_topic(topic, [[0, 1, 2]])
@@ -298,3 +250,22 @@ def test_without_a_controller_everything_else_goes_on(real_kafka: RealKafka, nam
             )
         finally:
             real_kafka.resume(101)
+
+
+@pytest.mark.slow  # asks a real cluster
+def test_a_real_cluster_tells_its_features_its_observers_and_one_set_of_apis(real_kafka: RealKafka) -> None:
+    addresses = [real_kafka.address(broker) for broker in real_kafka.broker_ids]
+    with observing(addresses, SETTINGS) as observer:
+        view = Watched(observer).until(
+            lambda v: (
+                len(v.snapshot.features) > 0
+                and bool((v.snapshot.brokers.apis != "").all())
+                and v.snapshot.observation.controller_id >= 0
+            ),
+            "features, APIs and the quorum are known",
+        )
+    features = view.snapshot.features
+    levels = dict(zip(features.name.tolist(), features.level.tolist(), strict=True))
+    assert levels["metadata.version"] >= 20 and "group.version" in levels
+    assert view.snapshot.observation.apis_differ_since_ms == UNKNOWN
+    assert {node.node for node in quorum_nodes(view) if not node.votes} == set(real_kafka.broker_ids)

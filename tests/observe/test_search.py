@@ -18,6 +18,7 @@ from kview.model.search import (
     Span,
 )
 from kview.model.units import UNKNOWN
+from kview.observe import search
 from kview.observe.apis import READ_ONLY, READ_RECORDS
 from kview.observe.observer import ObserveSettings
 from kview.observe.record_answers import KEPT_ALL, Keeper
@@ -238,7 +239,8 @@ def test_a_new_leader_that_is_behind_is_not_the_end() -> None:
 
 
 @pytest.mark.slow
-def test_a_leader_that_stays_behind_fails() -> None:
+def test_a_leader_that_stays_behind_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "DEADLINE_S", 2.0)
     broker = RecordBroker([(0, batch(0, [b"a"]))], end=2)
     with asked(broker) as observer:
         got = searched(observer, "invoice", between=lambda plan: setattr(broker, "high_watermark", 1))

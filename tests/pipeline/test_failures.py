@@ -309,7 +309,7 @@ def test_a_process_for_python_that_takes_long_to_start_costs_no_jvm(
         f"began = pathlib.Path({str(began)!r})\n"
         "if 'pyspark' in ' '.join(sys.orig_argv) and not began.exists():\n"
         "    began.touch()\n"
-        "    time.sleep(15)\n"
+        "    time.sleep(11)\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(late))
     watched.record(WRITTEN[:10])

@@ -22,6 +22,7 @@ from tests.waiting import wait_until
 
 PARTITIONS, OBSERVATIONS, SEGMENTS = 40, 140, 6
 
+ALONE = ("--conf", "spark.cores.max=1")
 BOTH_AT_FIRST = {"spark.cores.max": "2", "spark.scheduler.minRegisteredResourcesRatio": "1.0"}
 """No task begins before both workers are there, else the first one may do all of it."""
 
@@ -65,8 +66,9 @@ def python_with(folder: Path, *modules: str, version: str = "") -> Path:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, spark_java: None) -> Iterator[Standalone]:
+    """Two workers, until the test that kills one."""
     (port,) = free_ports(1)
-    with Standalone(tmp_path_factory.mktemp("cluster"), port, workers=1) as started:
+    with Standalone(tmp_path_factory.mktemp("cluster"), port) as started:
         yield started
 
 
@@ -85,7 +87,7 @@ def test_a_python_of_workers_that_cannot_do_the_work(
     folder = tmp_path / "r"
     write_recording(folder, 1, 3, 1)
     python = python_with(tmp_path / "python", *modules, version=version) if modules else tmp_path / "none"
-    to: tuple[str | Path, ...] = ("--cache", tmp_path / "cache", "--master", cluster.url, *FLAGS)
+    to: tuple[str | Path, ...] = ("--cache", tmp_path / "cache", "--master", cluster.url, *FLAGS, *ALONE)
     code, output, errors = ended(start(folder, *to, "--worker-python", python, state=tmp_path))
     assert (code, output) == (2, "")
     assert errors.startswith("kview: ") and str(python) in errors and said in errors, errors
@@ -93,31 +95,32 @@ def test_a_python_of_workers_that_cannot_do_the_work(
 
 
 @pytest.mark.slow
-def test_a_cluster_reports_the_same_although_a_worker_is_killed(tmp_path: Path) -> None:
+def test_a_cluster_reports_the_same_although_a_worker_is_killed(cluster: Standalone, tmp_path: Path) -> None:
     folder = tmp_path / "r"
     write_recording(folder, PARTITIONS, OBSERVATIONS, SEGMENTS)
-    (port,) = free_ports(1)
     python = python_with(tmp_path / "python", "numpy", "pyarrow")
     lacks_kview = subprocess.run([python, "-c", "import kview"], cwd="/", capture_output=True, check=False)
     assert lacks_kview.returncode == 1
     expected = figures_of(report(HERE, [folder], Question(), tmp_path, tmp_path / "local"))
-    with Standalone(tmp_path, port) as cluster:
-        arguments = (cluster.url, python, folder, tmp_path / "cluster", json.dumps(SETTINGS | BOTH_AT_FIRST))
-        made = subprocess.Popen(
-            [sys.executable, "-c", BY_WORKERS, *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=kview_environment(),
-        )
-        # One run for all of it, because executors that have just started are slow.
-        wait_until(lambda: all(cluster.finished_tasks(at) > 1 for at in range(2)), "work on both workers")
-        cluster.kill_worker(0)
-        before = cluster.finished_tasks(1)
-        assert made.poll() is None, "killed in the middle"
-        output, _ = made.communicate(timeout=DONE_WITHIN_S)
-        assert expected["partitions"] and expected["groups"]
-        assert json.loads(output) == json.loads(json.dumps(expected))
-        assert cluster.finished_tasks(1) > before
+    earlier = [cluster.finished_tasks(at) for at in range(2)]
+    arguments = (cluster.url, python, folder, tmp_path / "cluster", json.dumps(SETTINGS | BOTH_AT_FIRST))
+    made = subprocess.Popen(
+        [sys.executable, "-c", BY_WORKERS, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=kview_environment(),
+    )
+    # One run for all of it, because executors that have just started are slow.
+    wait_until(
+        lambda: all(cluster.finished_tasks(at) > earlier[at] + 1 for at in range(2)), "work on both workers"
+    )
+    cluster.kill_worker(0)
+    before = cluster.finished_tasks(1)
+    assert made.poll() is None, "killed in the middle"
+    output, _ = made.communicate(timeout=DONE_WITHIN_S)
+    assert expected["partitions"] and expected["groups"]
+    assert json.loads(output) == json.loads(json.dumps(expected))
+    assert cluster.finished_tasks(1) > before
 
 
 def test_a_master_that_nobody_reaches_is_reported(tmp_path: Path) -> None:

@@ -295,8 +295,8 @@ def test_every_table_says_what_the_engine_counted(spark: SparkContext, tmp_path:
 
 @pytest.mark.slow
 def test_so_does_a_report_by_the_minute_on_what_happens_again(spark: SparkContext, tmp_path: Path) -> None:
-    todo = [act for minute in (0, 20) for act in acts(60 * minute)]
-    book = record_played(tmp_path / "r", world(), 1_500, todo)
+    todo = [act for minute in (0, 15) for act in acts(60 * minute)]
+    book = record_played(tmp_path / "r", world(), 1_200, todo)
     question = Question(price_per_gb=0.5, step_s=60)
     made = report_on(spark, tmp_path / "scratch", tmp_path / "r", question=question)
     assert len(made[TableName.INCIDENTS]) == 4

@@ -9,9 +9,10 @@ from xml.etree import ElementTree as Xml
 from jsonschema import Draft202012Validator
 
 from kview.derive.checks.outcome import Outcome, Rules
+from kview.derive.view import Reason, Verdict
 from kview.model.checks import CheckFinding, CheckKind, Judgement, Level, NotJudged, NotJudgedWhy
 from kview.plain.check_documents import check_document
-from kview.plain.check_lines import MOST_OF_A_KIND, lines
+from kview.plain.check_lines import MOST_GROUPS_LISTED, MOST_OF_A_KIND, lines
 from kview.plain.junit import junit
 from kview.plain.schema import json_schema
 from tests.plain.checked import HOSTILE, outcome
@@ -77,6 +78,33 @@ def test_one_kind_does_not_fill_the_screen() -> None:
     rows = lines(made(*many), "here:9092", UTC).splitlines()
     assert len(rows) == MOST_OF_A_KIND + 3
     assert rows[-2] == "  + 30 more min_isr_1: --format json lists all of them"
+
+
+def stopped(number: int, behind_ms: int = 60_000) -> CheckFinding:
+    return CheckFinding(
+        CheckKind.GROUP_STOPPED,
+        Level.WARN,
+        name=f"audit-{number:03}",
+        verdict=Verdict.STOPPED,
+        reason=Reason.NO_MEMBERS,
+        behind_ms=behind_ms,
+    )
+
+
+def test_groups_that_stopped_in_the_same_way_are_one_line_about_the_worst_of_them() -> None:
+    worst = stopped(120, behind_ms=7_200_000)
+    other = CheckFinding(CheckKind.GROUP_LOST_RECORDS, Level.RISK, name="billing", amount=3)
+    many = [*(stopped(number) for number in range(120)), worst, other]
+    rows = lines(made(*many), "here:9092", UTC).splitlines()
+    assert len(rows) == 4, "the head, a line for each kind, and the result"
+    said = [row for row in rows if "audit" in row]
+    assert len(said) == 1 and "group_stopped:audit-120 and 120 groups like it  stopped" in said[0]
+    assert "2 h behind" in said[0] and any("group_lost_records:billing  " in row for row in rows)
+
+
+def test_groups_that_a_person_can_read_one_by_one_have_a_line_each() -> None:
+    few = [stopped(number) for number in range(MOST_GROUPS_LISTED)]
+    assert len(lines(made(*few), "here:9092", UTC).splitlines()) == MOST_GROUPS_LISTED + 2
 
 
 def document(of: Outcome) -> dict[str, Any]:

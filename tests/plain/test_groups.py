@@ -1,6 +1,7 @@
 """Groups in text and JSON: no figure is more exact than what is known of it."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -11,9 +12,10 @@ from kview.language import events, findings
 from kview.model.events import EventKind
 from kview.model.snapshot import TimePoints
 from kview.model.states import GroupType
-from kview.plain.blocks import block
+from kview.plain.blocks import MAX_GROUPS, block
 from kview.plain.documents import document
 from tests.worlds import default_world
+from tests.worlds.crowd import GROUPS, STOPPED, crowd
 from tests.worlds.kinds import CONNECT, CONSUMER, SHARE, STREAMS, of_every_kind
 from tests.worlds.small import TOPIC, ends, reader, small_world, watch
 from tests.worlds.tables import START_MS, table
@@ -212,3 +214,11 @@ def test_a_group_is_shown_with_its_kind_and_a_simple_one_with_nothing_that_it_ha
     assert row(view, STREAMS).startswith(f"{STREAMS} streams Stable 1/1 ")
     assert row(view, CONSUMER).startswith(f"{CONSUMER} consumer Reconciling 2/2 ")
     assert row(view, CONNECT).startswith(f"{CONNECT} connect Stable 1/1 ")
+
+
+def test_groups_that_do_the_same_are_one_line_where_not_all_fit() -> None:
+    printed = block(crowd(), "a cluster").splitlines()
+    audit = [line for line in printed if "like audit" in line]
+    assert len(audit) == 1
+    assert re.search(rf"{STOPPED} like audit-0000 +– +[\d,]+ .*stopped: no members", audit[0])
+    assert f"  + {GROUPS - STOPPED - MAX_GROUPS + 1:,} more" in printed

@@ -18,6 +18,9 @@ from tests.waiting import wait_until
 
 CLASS_PATH = "{jars}/*"
 HEAP = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+UNVERIFIED = ("-XX:+UnlockDiagnosticVMOptions", "-XX:-BytecodeVerificationRemote")
+"""Classes of an archive are not verified again; without one, that takes a sixth of a start."""
+
 LIMIT_S = 120.0
 STARTED = "Kafka Server started"
 CLUSTER = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -32,10 +35,10 @@ def archive(java: Path, jars: Path) -> Path:
 
 
 def options(java: Path, jars: Path) -> tuple[str, ...]:
-    """The flags with which a JVM uses the archive; none if there is none."""
+    """The flags with which a JVM uses the archive, or starts without one."""
     made = archive(java, jars)
     is_made = made.exists() and made.stat().st_size > 0
-    return (f"-XX:SharedArchiveFile={made}", "-Xshare:auto") if is_made else ()
+    return (f"-XX:SharedArchiveFile={made}", "-Xshare:auto") if is_made else UNVERIFIED
 
 
 def make(java: Path, jars: Path, ports: Sequence[int]) -> None:

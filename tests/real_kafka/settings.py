@@ -34,6 +34,7 @@ QUICK = {
     "leader.imbalance.check.interval.seconds": "5",
     "log.cleaner.backoff.ms": "200",
     "group.share.min.session.timeout.ms": "10000",
+    "group.share.min.record.lock.duration.ms": "1000",
     "group.share.session.timeout.ms": "10000",  # a member that did not reach its coordinator to say it leaves
 }
 """Settings with which a failover takes 2 s instead of 9 s."""

@@ -1,4 +1,5 @@
-"""An incident of a real cluster: a broker is killed while a producer with acks=1 writes to it."""
+"""Records that a real cluster loses: a leader is killed while a producer with acks=1 writes to it, and an
+unclean election. On a cluster of its own: topics without copies would stay without a leader."""
 
 from secrets import token_hex
 
@@ -7,17 +8,34 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 
 from kview.derive.view import View
 from kview.model.address import Address
+from kview.model.events import Severity
+from kview.model.findings import Finding, FindingKind
 from kview.model.incidents import Incident, PhaseKind
+from kview.model.snapshot import Partitions
 from kview.model.states import BrokerState
 from kview.model.units import UNKNOWN
 from kview.observe.observer import ObserveSettings
 from tests.conftest import ClusterFactory
-from tests.observe.observing import Watched, observing
-from tests.real_kafka.cluster import RealKafka
+from tests.observe.observing import Watched, headline, observing
+from tests.real_kafka.cluster import START_TIMEOUT_S, RealKafka
 from tests.waiting import PATIENCE_S, wait_until
 
 PARTITIONS = 3
 KILLED = 2
+LOST = 50
+SETTINGS = ObserveSettings(interval_s=0.5)
+
+
+@pytest.fixture(scope="module")
+def own_kafka(real_kafka_factory: ClusterFactory) -> RealKafka:
+    return real_kafka_factory()
+
+
+@pytest.fixture
+def real_kafka(own_kafka: RealKafka) -> RealKafka:
+    """Three brokers, all up and in sync."""
+    own_kafka.heal()
+    return own_kafka
 
 
 def of_it(view: View) -> list[Incident]:
@@ -68,9 +86,7 @@ def readable(kafka: RealKafka, topic: str) -> set[bytes]:
 
 
 @pytest.mark.slow  # tests/derive/test_incident_truth.py has the same on the simulated cluster
-def test_a_crash_with_acks_1(real_kafka_factory: ClusterFactory) -> None:
-    """On a cluster of its own: topics without copies, which others leave, would stay without a leader."""
-    real_kafka = real_kafka_factory()
+def test_a_crash_with_acks_1(real_kafka: RealKafka) -> None:
     topic = f"incident-{token_hex(4)}"
     real_kafka.create_topic(topic, [[0, 1, 2], [1, 2, 0], [2, 0, 1]], {"min.insync.replicas": "1"})
     real_kafka.wait_for_full_isr(topic, PARTITIONS)
@@ -91,7 +107,7 @@ def test_a_crash_with_acks_1(real_kafka_factory: ClusterFactory) -> None:
         }
     )
     servers = [Address("127.0.0.1", real_kafka.address(broker).port) for broker in real_kafka.broker_ids]
-    with observing(servers, ObserveSettings(interval_s=0.5)) as observer:
+    with observing(servers, SETTINGS) as observer:
         watched = Watched(observer)
 
         def write(view: View) -> None:
@@ -138,3 +154,47 @@ def test_a_crash_with_acks_1(real_kafka_factory: ClusterFactory) -> None:
     hits = [one for of in (incident, *again) for one in of.hit if one.topic == topic]
     mine = [one.gone for one in hits if one.gone != UNKNOWN]
     assert sum(mine) <= len(lost), f"kview says ≥ {sum(mine)}, and {len(lost)} cannot be read"
+
+
+def produce(kafka: RealKafka, count: int) -> None:
+    """Produce records that the leader alone acknowledges."""
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "acks": "1", "linger.ms": 0})
+    for number in range(count):
+        producer.produce("orders", value=str(number), partition=0)
+    assert producer.flush(20) == 0
+
+
+def orders(view: View) -> Partitions:
+    """The row of the partition in question."""
+    return view.snapshot.partitions.take(view.snapshot.partitions.topic == "orders")
+
+
+def isr_of(view: View) -> list[int]:
+    return [broker for broker in orders(view).isr[0].tolist() if broker >= 0]
+
+
+def unclean(view: View) -> list[Finding]:
+    return [one for one in view.headline.findings if one.kind is FindingKind.UNCLEAN_ELECTION]
+
+
+@pytest.mark.slow
+def test_exactly_the_records_that_an_unclean_election_lost_are_counted(real_kafka: RealKafka) -> None:
+    kafka = real_kafka
+    kafka.create_topic("orders", [[0, 1]], {"unclean.leader.election.enable": "true"})
+    with observing([kafka.address(broker) for broker in kafka.broker_ids], SETTINGS) as observer:
+        watched = Watched(observer)
+        watched.until(lambda v: "orders" in v.snapshot.partitions.topic, "the topic is seen")
+        produce(kafka, 20)
+        # At the high watermark, the follower has them, too: acks=1 did not wait for it.
+        watched.until(lambda v: orders(v).high_watermark[0] == 20, "both have the records")
+        assert isr_of(watched.views[-1]) == [0, 1]
+        kafka.pause(1)
+        watched.until(lambda v: isr_of(v) == [0], "the follower has left the ISR", START_TIMEOUT_S)
+        produce(kafka, LOST)
+        watched.until(lambda v: orders(v).log_end[0] >= 20 + LOST, "the records are read")
+        kafka.kill(0)
+        kafka.resume(1)
+        view = watched.until(unclean, "the unclean election is said", START_TIMEOUT_S)  # type: ignore[arg-type]
+    (finding,) = unclean(view)
+    assert (finding.severity, finding.count, finding.partitions) == (Severity.RISK, LOST, 1)
+    assert any(f"≥ {LOST} records lost" in said for said in headline(view))

@@ -1,5 +1,7 @@
 """The timeline of a live run: pausing and going back in the recording, while the live view continues."""
 
+import asyncio
+import math
 import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,13 +10,17 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from kview.derive.facts import Facts
 from kview.derive.fold import State, step
 from kview.derive.view import LIVE, View
 from kview.errors import ErrorFacts
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
+from kview.model.history import CourseOf
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
+from kview.recording.names import state_folder
 from kview.recording.reader import Recording
+from kview.recording.ring import FlightRecorder
 from kview.recording.segment import STREAM_FILE
 from kview.run.recorder import Recorder
 from kview.run.settings import Record
@@ -22,6 +28,7 @@ from kview.run.timeline import LiveTimeline
 from tests.recording.snapshots import all_of, assert_all_equal, concluded, ticking
 from tests.run.fakes import HeldSource, Shown
 from tests.waiting import wait_until
+from tests.worlds import views
 from tests.worlds.compare import unlike
 
 INTERVAL_S = 0.01
@@ -33,13 +40,19 @@ SNAPSHOTS = concluded(ticking(30, crash_at=CRASH_AT))
 class Stage:
     """A timeline with a source whose snapshots the test supplies."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, first: int = 0, is_new_cluster: bool = False) -> None:
+        self.first = first
         self.source = HeldSource()
         self.recorder = Recorder(Record(folder))
         self.taken: list[View] = []
         """What metrics are made of."""
         self.timeline = LiveTimeline(
-            self.source, self.recorder, INTERVAL_S, lambda: WALL_MS, takers=(self._take,)
+            self.source,
+            self.recorder,
+            INTERVAL_S,
+            lambda: WALL_MS,
+            takers=(self._take,),
+            is_new_cluster=is_new_cluster,
         )
         self.shown = Shown()
         self.timeline.start(self.shown.views.append, self.shown.notices.append)
@@ -50,9 +63,10 @@ class Stage:
 
     def observe(self, until: int) -> None:
         """Observe up to the snapshot with that number, and wait until everything has been recorded."""
-        self.source.let(*SNAPSHOTS[self.source.observed : until + 1])
-        wait_until(lambda: self.source.observed == until + 1, "everything is observed")
-        wait_until(lambda: self.recorded() == until + 1, "everything is recorded")
+        count = until + 1 - self.first
+        self.source.let(*SNAPSHOTS[self.first + self.source.observed : until + 1])
+        wait_until(lambda: self.source.observed == count, "everything is observed")
+        wait_until(lambda: self.recorded() == count, "everything is recorded")
 
     def recorded(self) -> int:
         """Return the number of recorded observations."""
@@ -70,6 +84,28 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     yield stage
     stage.source.release()
     stage.timeline.stop()
+
+
+@pytest.mark.parametrize("is_new_cluster", [False, True])
+def test_the_course_has_this_run_and_earlier_ones_of_the_same_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_new_cluster: bool
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    earlier = FlightRecorder(state_folder(), "earlier")
+    for view in views(SNAPSHOTS[:5]):
+        earlier.append(view.snapshot, Facts.of(view))
+    earlier.close()
+    stage = Stage(tmp_path / "recording", first=9, is_new_cluster=is_new_cluster)
+    try:
+        stage.observe(25)
+        asked = CourseOf("", ("billing",), UNKNOWN, SNAPSHOTS[25].observation.ended_ms)
+        course = asyncio.run(stage.timeline.course(asked))
+        first = SNAPSHOTS[9 if is_new_cluster else 0].observation
+        assert course is not None and course.since_ms == first.ended_ms
+        assert sum(map(math.isfinite, course.lag)) == (17 if is_new_cluster else 5 + 17)
+    finally:
+        stage.source.release()
+        stage.timeline.stop()
 
 
 def folded(until: int) -> View:

@@ -114,7 +114,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_comes_twice(
         client = consumer(simulated_cluster.bootstrap, f"{topic}-group")
         client.subscribe([topic])
 
-        def poll(_wait_ms: int = POLL_MS) -> None:
+        def poll(wait_ms: int = POLL_MS) -> None:
             read.update(values_of(client))
     else:
         reader = kafka_python_consumer(simulated_cluster.bootstrap, f"{topic}-group", request_timeout_ms=8000)

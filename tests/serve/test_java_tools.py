@@ -1,7 +1,7 @@
 """Kafka's own command-line tools, written in Java, print about the simulated cluster what they print about a
 real one.
 
-Each runs in a JVM of its own, so these tests are slow. What the tools ask for is guarded by quick tests.
+They need a JVM, so these tests are slow. What the tools ask for is guarded by quick tests.
 """
 
 import json

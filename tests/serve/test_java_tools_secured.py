@@ -1,6 +1,6 @@
 """Kafka's own command-line tools, with the client.properties of a secured simulated cluster.
 
-Each runs in a JVM of its own, so these tests are slow. What the tools ask for is guarded by quick tests.
+They need a JVM, so these tests are slow. What the tools ask for is guarded by quick tests.
 """
 
 from collections.abc import Iterator

@@ -111,7 +111,7 @@ def committed(cluster: Cluster) -> dict[int, int]:
 
 @pytest.mark.quick(4)
 @pytest.mark.parametrize("at_most_once", [False, True])
-@pytest.mark.parametrize("lives_ms", range(11_100, 16_100, 625))  # some time in its commit interval
+@pytest.mark.parametrize("lives_ms", range(11_100, 16_100, 1_250))  # some time in its commit interval
 def test_what_a_dead_member_leaves_is_read_again_or_never(at_most_once: bool, lives_ms: int) -> None:
     spec = GroupSpec("g", ("t",), 2, 160.0, warm_lag_seconds=20.0, at_most_once=at_most_once)
     cluster = cluster_of(spec)

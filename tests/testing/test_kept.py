@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kview.testing import Cluster, ClusterError
+from tests.real_kafka.tools import tool_java
 from tests.serve.both import Cluster as Both
 from tests.serve.share_client import Member, Shared, numbers
 from tests.serve.test_flags import free_ports
@@ -17,7 +17,6 @@ from tests.served import Served
 from tests.waiting import wait_until
 
 TIMEOUT_S = 20.0
-JVM = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dlog4j2.level=off")
 
 
 def read(kafka: Cluster, topic: str, count: int, group: str) -> list[bytes]:
@@ -75,7 +74,6 @@ def test_topics_records_offsets_and_users_are_there_the_next_time(tmp_path: Path
 
 @pytest.mark.slow
 def test_kafkas_own_tool_reads_the_segments(tmp_path: Path, kafka_runtime: tuple[Path, Path]) -> None:
-    java, jars = kafka_runtime
     with Cluster(data=tmp_path, brokers=1) as kafka:
         topic = kafka.new_topic("orders")
         write(kafka, topic, [b"1" * 500, b"2" * 500], **{"compression.type": "lz4"})
@@ -91,11 +89,9 @@ def test_kafkas_own_tool_reads_the_segments(tmp_path: Path, kafka_runtime: tuple
     with Cluster(data=tmp_path, brokers=1) as kafka:  # it writes the marker if there is none yet
         kafka.wait(lambda: kafka.counters().counters["topics"][topic]["log_end"] == 4, "the marker")
     segment = tmp_path / f"{topic}-0" / "00000000000000000000.log"
-    command = [str(java), *JVM, "-cp", f"{jars}/*", "org.apache.kafka.tools.DumpLogSegments"]
-    dumped = subprocess.run(
-        [*command, "--deep-iteration", "--print-data-log", "--files", str(segment)],
-        capture_output=True, text=True, timeout=180, check=True,
-    ).stdout  # fmt: skip
+    asked = ("--deep-iteration", "--print-data-log", "--files", str(segment))
+    status, dumped, errors = tool_java(*kafka_runtime).run("org.apache.kafka.tools.DumpLogSegments", *asked)
+    assert status == 0, errors
     lines = dumped.splitlines()
     heads = [line.split() for line in lines if line.startswith("baseOffset:")]
     batches = [dict(zip(words[::2], words[1::2], strict=False)) for words in heads]

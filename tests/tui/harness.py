@@ -15,7 +15,7 @@ from kview.config.themes import Themes, load_themes, theme_folders
 from kview.derive.view import View
 from kview.errors import ErrorKind, KviewError
 from kview.lab.console import Console
-from kview.model.history import PartitionHistory
+from kview.model.history import Course, CourseOf, PartitionHistory
 from kview.model.lab import ActiveFault, Command, CommandKind, Done, FaultState, LabSettings, Reply
 from kview.model.notices import Notice
 from kview.model.units import UNKNOWN_ID
@@ -148,6 +148,8 @@ class FakeTimeline:
         self.replay = replay
         self.asked: list[tuple[str | int, ...]] = []
         self.recorded = PartitionHistory()
+        self.courses_asked: list[CourseOf] = []
+        self.course_of: Callable[[CourseOf], Course | None] = lambda asked: Course()
 
     def toggle(self) -> None:
         """Note the call, like all methods here."""
@@ -180,6 +182,11 @@ class FakeTimeline:
     async def history(self, topic: str, partition: int) -> PartitionHistory:
         """Return what the test says a recording has of every partition."""
         return self.recorded
+
+    async def course(self, asked: CourseOf) -> Course | None:
+        """Return what the test says a recording has of everything."""
+        self.courses_asked.append(asked)
+        return self.course_of(asked)
 
 
 class FakeAttention:

@@ -110,7 +110,7 @@ def test_the_readme_shows_it_with_the_captions_of_the_lesson(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted({*IN_README, *list(lesson_files())[::5]}))
+@pytest.mark.parametrize("name", sorted({*IN_README, *list(lesson_files())[::10]}))
 def test_a_played_lesson_is_what_its_frames_show(name: str, pytestconfig: pytest.Config) -> None:
     taken: list[Frame] = run(frames(name))
     svg = animated(taken)

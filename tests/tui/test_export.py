@@ -206,8 +206,9 @@ OF_LINES = {DetailRows, ReportRows, HelpRows, ChoiceRows, CommandRows, Preferenc
 
 
 @pytest.mark.quick(2)
-@pytest.mark.parametrize("later_ms", [0, LATER_MS])
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize(
+    ("name", "later_ms"), [*((name, LATER_MS) for name in WORLDS), (HEALTHY, 0), (CRASH, 0)]
+)
 def test_every_table_of_a_view_has_values_in_place_of_figures(name: str, later_ms: int) -> None:
     view = world(name)
     for table, rows in of_view(view):

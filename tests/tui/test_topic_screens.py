@@ -42,8 +42,7 @@ WAYS: dict[str, Sequence[str]] = {
     "broker": ["enter"],
 }
 
-SIZES = [(60, 15), (80, 24), (120, 40), (200, 50)]
-EXTREMES = [SIZES[0], SIZES[-1]]
+EXTREMES = [(60, 15), (200, 50)]
 
 CLUSTERS: dict[str, Callable[[], View]] = {
     "crash": partial(state, CRASH),
@@ -64,7 +63,7 @@ async def test_every_screen_is_drawn_at_every_size(cluster: str) -> None:
     async with dashboard(CLUSTERS[cluster](), lab=FakeLab()) as (app, pilot):
         for way, keys in WAYS.items():
             await press(pilot, ["1", *keys])
-            for size in SIZES if cluster == "crash" else EXTREMES:
+            for size in EXTREMES:
                 await pilot.resize_terminal(*size)
                 await until(pilot, lambda size=size: len(lines(app)) == size[1], "the new size")  # type: ignore[misc]
                 assert {cell_len(line) for line in lines(app)} == {size[0]}, way

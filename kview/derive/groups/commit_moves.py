@@ -36,6 +36,10 @@ GAP_FACTOR, GAP_LEAST_MS = 3, 2_500
 """If the time between two readings is this many times the time before, and at least this long, readings had
 stopped: the process was suspended, or the coordinator did not answer."""
 
+PROMPT_MOVES = 3
+"""After this many moves, one between two readings without a record waiting at the first is not by chance: a
+reader that commits soon after it reads never leaves a record to be seen."""
+
 UNUSUAL_FACTOR = 5.0
 """An offset that passes the log start at this many times its pace has skipped what was deleted."""
 
@@ -134,7 +138,11 @@ def follow(before: Commits, now: Reading) -> Commits:
     waits_ms = _waiting(before, now, seen)
     regular = moved & (before.waits_ms != UNKNOWN) & (before.moves > 0) & ~seen.reset
     regular &= resumed_ms <= before.waits_ms
-    interval_ms = np.where(regular, received_ms - before.waits_ms, before.interval_ms)
+    prompt = moved & (before.waits_ms == UNKNOWN) & (before.group_lag != UNKNOWN)
+    prompt &= (before.moves >= PROMPT_MOVES) & ~seen.reset & ~stopped
+    regular |= prompt
+    began_ms = np.where(prompt, before.received_ms, before.waits_ms)
+    interval_ms = np.where(regular, received_ms - began_ms, before.interval_ms)
     paused = moved & (before.waits_ms != UNKNOWN) & (before.waits_ms == before.moved_ms)
     paused &= before.waits_ms <= received_ms - PAUSE_MS
     paused &= resumed_ms <= before.waits_ms  # nobody saw how long a pause across a gap was the reader's own
@@ -172,9 +180,20 @@ def follow(before: Commits, now: Reading) -> Commits:
         group_moves=before.group_moves + group_moved,
         history=(),
     )
-    names = [name for name in CommitsThen.__struct_fields__ if name != "at_ms"]
-    layer = CommitsThen(at_ms=now.now_ms, **{name: getattr(commits, name) for name in names})
+    layer = _layer(commits, before.history, now.now_ms)
     return replace(commits, history=thinned((*before.history, layer), now.now_ms, HISTORY_RULE))
+
+
+def _layer(commits: Commits, history: Sequence[CommitsThen], at_ms: int) -> CommitsThen:
+    """Return the commits of this moment for the history. Columns that have not changed are those of the last
+    layer: thirteen layers of nine columns are 170 MB for 15,000 groups of twelve partitions."""
+    columns = {}
+    for name in CommitsThen.__struct_fields__:
+        if name != "at_ms":
+            column = getattr(commits, name)
+            last = getattr(history[-1], name) if history else None
+            columns[name] = last if last is not None and np.array_equal(last, column) else column
+    return CommitsThen(at_ms=at_ms, **columns)
 
 
 def _young(times_ms: Longs, floor: int) -> Longs:

@@ -98,8 +98,8 @@ class Commits(Struct, frozen=True):
     waits_ms: Longs
     """When records were first seen to wait beyond this value, UNKNOWN if none wait."""
     interval_ms: Longs
-    """The time between the last two moves, of that in which records waited, UNKNOWN before the second
-    move."""
+    """The time between the last two moves, of that in which records waited or may have waited unseen; UNKNOWN
+    before the second move."""
     cadence_ms: Longs
     """The longest such interval, without one that was an outage, UNKNOWN before there is one."""
     pause_from_ms: Longs

@@ -36,7 +36,7 @@ RECENT_POINTS = 10
 """The number of observations of which the greatest lag counts for the order of groups: the lag of the moment
 depends on how long ago the group committed."""
 
-MAX_NAMES = 10_000
+MAX_NAMES = 50_000
 """The most groups whose name is remembered as ignored or not: more than a cluster has."""
 
 TREND_NOISE_MS = 1_000
@@ -248,13 +248,15 @@ def _places(names: Strings, severity: Strings, ranks: Longs, series: GroupSeries
     """Return the place of each group in a list: those in trouble first, of them those that are furthest
     behind, and the others by name."""
 
-    def badness(row: int) -> tuple[int, bool, int, int, str]:
-        behind, lag = series.steps[names[row]] if severity[row] != Severity.CALM else (0, 0)
-        abandoned = bool(ranks[row] == RANK[Verdict.ABANDONED])
-        return SEVERITY_ORDER.index(severity[row]), abandoned, -behind, -lag, names[row]
-
+    troubled = np.asarray(severity != Severity.CALM, np.bool_)
+    steps = np.zeros((2, len(names)), np.int64)
+    if troubled.any():
+        steps[:, troubled] = np.array([series.steps[name] for name in names[troubled]]).T
+    level = np.select([severity == each for each in SEVERITY_ORDER], range(len(SEVERITY_ORDER)))
+    behind, lag = -steps
+    by_name = np.arange(len(names))  # the order of the table
     places = np.empty(len(names), np.int64)
-    places[sorted(range(len(names)), key=badness)] = np.arange(len(names))
+    places[np.lexsort((by_name, lag, behind, ranks == RANK[Verdict.ABANDONED], level))] = by_name
     return places
 
 

@@ -9,7 +9,7 @@ from kview.derive.view import GroupFigures, Verdict
 from kview.model.events import Severity
 from kview.model.failures import Cause, FailureKind
 from kview.model.findings import Finding, FindingKind
-from kview.model.snapshot import Flags, Snapshot
+from kview.model.snapshot import Flags, Snapshot, Strings
 from kview.model.units import UNKNOWN, UNKNOWN_ID
 
 _NO_PROBLEM = frozenset({Verdict.OK, Verdict.UNDECIDED, Verdict.UNKNOWN})
@@ -26,7 +26,7 @@ def group_findings(snapshot: Snapshot, groups: GroupFigures) -> Iterator[Finding
     safe, judged = groups.lost <= 0, np.asarray(groups.verdict == Verdict.OK, np.bool_)
     lossy = _by_place(groups, counts & ~safe)
     troubled = _by_place(groups, alarms & ~calm)
-    unread = np.flatnonzero(alarms & calm & safe).tolist()
+    unread = np.flatnonzero(counts & are_old(groups.verdict, groups.severity) & safe).tolist()
     unjudged = int((counts & calm & ~judged & ~(alarms & safe)).sum())
     by_row = [(row, _lost(snapshot, groups, row)) for row in lossy]
     if troubled:
@@ -36,6 +36,13 @@ def group_findings(snapshot: Snapshot, groups: GroupFigures) -> Iterator[Finding
         yield _unread(snapshot, groups, unread)
     if unjudged:
         yield Finding(FindingKind.GROUPS_UNJUDGED, Severity.CALM, groups=unjudged)
+
+
+def are_old(verdict: Strings, severity: Strings) -> Flags:
+    """Return which groups with these verdicts have old figures: because they could not be read, not because
+    of a problem of their own."""
+    pairs = zip(verdict.tolist(), severity.tolist(), strict=True)
+    return np.array([one in _NO_PROBLEM and other in _ALARMS for one, other in pairs], np.bool_)
 
 
 def _by_place(groups: GroupFigures, which: Flags) -> list[int]:

@@ -1,6 +1,7 @@
 """The groups that read each topic: how many there are, and which of them has the largest lag."""
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, overload
 
 import numpy as np
 from msgspec import Struct
@@ -9,7 +10,7 @@ from kview.derive.align import first_rows, group_rows, partition_rows
 from kview.derive.groups.verdicts import RANK, VERDICTS
 from kview.derive.lookup import topic_row
 from kview.derive.view import Floats, Verdict, View
-from kview.model.snapshot import Flags, Longs
+from kview.model.snapshot import Flags, Longs, Strings
 from kview.model.units import NO_OFFSET, UNKNOWN
 
 
@@ -139,25 +140,83 @@ class Reader(NamedTuple):
     """Whether the rate is a lower bound, because that of some partition is not known."""
 
 
-def readers_of(view: View, topic: str) -> tuple[Reader, ...]:
-    """Return the groups that read a topic, the worst first. Empty if there are none, or no such topic."""
-    at = topic_row(view.topics, topic)
-    if at is None:
-        return ()
-    first = int(view.topics.first_row[at])
-    last = first + int(view.topics.partitions[at])
-    figures = view.offsets
-    rows = np.flatnonzero((figures.partition_row >= first) & (figures.partition_row < last))
-    group = group_rows(view.snapshot.groups.group, view.snapshot.offsets.group[rows])
-    topic_readers = [_reader(view, int(row), rows[group == row]) for row in np.unique(group[group >= 0])]
-    shared = view.snapshot.share_offsets
-    mine = np.flatnonzero(shared.topic == topic)
-    sharing = group_rows(view.snapshot.groups.group, shared.group[mine])
-    topic_readers += [
-        _share_reader(view, int(row), mine[sharing == row]) for row in np.unique(sharing[sharing >= 0])
-    ]
-    place = view.groups.place
-    return tuple(sorted(topic_readers, key=lambda reader: (-RANK[reader.verdict], int(place[reader.group]))))
+class Readers(Sequence[Reader]):
+    """The groups that read a topic, the worst first. A reader's figures are added up when it is looked at,
+    because thousands of groups can read one topic."""
+
+    def __init__(self, view: View, topic: str, listed: Flags | None = None) -> None:
+        """`listed` are the groups, in the rows of `snapshot.groups`, that are not left out; None: all."""
+        self._view = view
+        table, shared, at = view.snapshot.offsets, view.snapshot.share_offsets, topic_row(view.topics, topic)
+        first = 0 if at is None else int(view.topics.first_row[at])
+        last = first if at is None else first + int(view.topics.partitions[at])
+        partition = view.offsets.partition_row
+        committing = _by_group(view, table.group, np.flatnonzero((partition >= first) & (partition < last)))
+        sharing = _by_group(view, shared.group, np.flatnonzero((shared.topic == topic) & (at is not None)))
+        rank = np.empty(0, np.int64)
+        if len(committing):
+            rank = np.maximum.reduceat(view.offsets.rank[committing.rows], committing.begins)
+        verdicts = view.groups.verdict[sharing.group].tolist()
+        self._parts = (committing, sharing)
+        self.group = np.append(committing.group, sharing.group)
+        """The row in `snapshot.groups` of each reader."""
+        self._rank = np.append(rank, np.array([RANK[Verdict(each)] for each in verdicts], np.int64))
+        self._at = np.lexsort((view.groups.place[self.group], -self._rank))
+        if listed is not None:
+            self._at = self._at[listed[self.group[self._at]]]
+        self.group = self.group[self._at]
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    @overload
+    def __getitem__(self, index: int) -> Reader: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Reader]: ...
+    def __getitem__(self, index: int | slice) -> Reader | Sequence[Reader]:
+        if isinstance(index, slice):
+            return [self[at] for at in range(*index.indices(len(self)))]
+        committing, sharing = self._parts
+        at, group = int(self._at[index]), int(self.group[index])
+        if at < len(committing):
+            return _reader(self._view, group, committing.of(at))
+        return _share_reader(self._view, group, sharing.of(at - len(committing)))
+
+    def most_lag(self) -> int:
+        """Return a sum that no reader's lag exceeds, UNKNOWN if no lag is known."""
+        committing, sharing = self._parts
+        lags = (self._view.offsets.lag[committing.rows], self._view.snapshot.share_offsets.lag[sharing.rows])
+        sums = [
+            np.add.reduceat(np.maximum(lag, 0), part.begins).max()
+            for part, lag in zip(self._parts, lags, strict=True)
+            if len(part) and (lag != UNKNOWN).any()
+        ]
+        return int(max(sums, default=UNKNOWN))
+
+
+class _ByGroup(Struct, frozen=True):
+    """Rows of a table in runs of one group each. Its length is the number of groups."""
+
+    group: Longs
+    rows: Longs
+    begins: Longs
+    """The index in `rows` where the run of each group begins."""
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def of(self, at: int) -> Longs:
+        """Return the rows of one group."""
+        end = self.begins[at + 1] if at + 1 < len(self.begins) else len(self.rows)
+        return self.rows[self.begins[at] : end]
+
+
+def _by_group(view: View, names: Strings, rows: Longs) -> _ByGroup:
+    """Return rows of a table by group. `names` are the groups of all rows, in order."""
+    group = group_rows(view.snapshot.groups.group, names[rows])
+    rows, group = rows[group >= 0], group[group >= 0]
+    begins = first_rows(group)
+    return _ByGroup(group[begins], rows, begins)
 
 
 def _reader(view: View, group: int, rows: Longs) -> Reader:

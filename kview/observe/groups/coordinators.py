@@ -12,8 +12,8 @@ from kview.observe import apis
 from kview.observe.layout import Layout
 
 TOPIC = "__consumer_offsets"
-MOST_HASHES = 16_384
-"""Limit of cached hashes, which is more than the groups that a broker lists in one answer."""
+MOST_HASHES = 65_536
+"""Limit of cached hashes, which is more than the groups of a cluster."""
 
 
 @lru_cache(MOST_HASHES)

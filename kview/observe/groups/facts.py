@@ -29,6 +29,10 @@ broker that was restarted may still be loading its groups."""
 SINGLE_FETCHES = 3
 """Groups requested per observation from brokers before 3.0, which take only one group per request."""
 
+GROUPS_AN_OBSERVATION = 5_000
+"""Groups whose members and commits are requested per observation, from all coordinators together. If there
+are more, they are read in turn: 15,000 groups with a dozen offsets each are 180,000 offsets."""
+
 AWAY = frozenset({FailureKind.COORDINATOR_GONE, FailureKind.COORDINATOR_SILENT})
 """Why a group's figures are old if its coordinator cannot have answered."""
 
@@ -235,13 +239,21 @@ def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:
     """Store a group's committed offsets."""
     known.commits = commits
     known.committed_ms = at_ms
+    if known.missing_ms == UNKNOWN:
+        known.received_ms = max(known.received_ms, at_ms)
     known.commits_refused, known.commits_malformed = 0, False
 
 
-def rounds_of_commits(versions: Versions, groups: int) -> int:
-    """Return in how many observations the commits of a coordinator's groups are all read."""
+def rounds_of_groups(groups: int) -> int:
+    """Return in how many observations all groups of a cluster are read."""
+    return max(1, -(-groups // GROUPS_AN_OBSERVATION))
+
+
+def rounds_of_commits(versions: Versions, of_coordinator: int, groups: int) -> int:
+    """Return in how many observations the commits of a coordinator's groups are all read, out of so many
+    groups of the cluster."""
     batched = highest(versions, OFFSET_FETCH) >= offset_fetch.BATCHED_FROM
-    return 1 if batched else max(1, -(-groups // SINGLE_FETCHES))
+    return rounds_of_groups(groups) if batched else max(1, -(-of_coordinator // SINGLE_FETCHES))
 
 
 def _word(kind: Any, value: str, otherwise: str) -> str:

@@ -14,7 +14,7 @@ from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe import apis
 from kview.observe.groups import facts
 from kview.observe.groups.coordinators import leaders
-from kview.observe.groups.facts import GroupFacts, rounds_of_commits
+from kview.observe.groups.facts import GroupFacts, rounds_of_commits, rounds_of_groups
 from kview.observe.groups.kinds import KINDS, Kind
 from kview.observe.groups.requests import GroupRequests
 from kview.observe.link import STALE_S, Link
@@ -68,22 +68,32 @@ class GroupRounds(Struct):
             listed = (address.id for address in self.state.listed)
             facts.settle(self.state.groups, lists, listed, self.requests.coordinator_of, now_ms)
 
-    def details(self, askable: Mapping[int, Link]) -> list[tuple[Link, Ask]]:
-        """Return the requests for committed offsets and descriptions, to the coordinators.
+    def details(self, askable: Mapping[int, Link], sequence: int) -> list[tuple[Link, Ask]]:
+        """Return the requests for committed offsets and descriptions, to the coordinators, of the observation
+        with that number.
 
-        Those for share groups' offsets are the slow lane's.
+        If there are very many groups, some are asked about in each observation, and for the descriptions of
+        others than for the commits, so that something is heard of each group as often as possible. Those for
+        share groups' offsets are the slow lane's.
         """
         asks: list[tuple[Link, Ask]] = []
+        rounds = rounds_of_groups(len(self.state.groups))
+        by_broker: dict[int, list[GroupFacts]] = {}
+        for known in self.state.groups.values():
+            by_broker.setdefault(known.coordinator, []).append(known)
         for broker, link in askable.items():
-            own = [g for g in self.state.groups.values() if g.coordinator == broker]
+            own = by_broker.get(broker, [])
+            takes_many = rounds_of_commits(link.versions, 2, 1) == 1
             commit = [g.group for g in own if g.type != GroupType.SHARE]
+            if takes_many:
+                commit = commit[sequence % rounds :: rounds]
             missing = [g.group for g in own if g.missing_ms != UNKNOWN]
             if commit:
                 asks.append((link, partial(self.requests.commits, link, broker, commit)))
             if missing:
                 asks.append((link, partial(self.requests.look_for, link, broker, missing)))
             by_kind: dict[Kind, list[str]] = {}
-            for known in own:
+            for known in own[(sequence + 1) % rounds :: rounds]:
                 kind = KINDS.get(known.type)
                 if kind is not None and kind.api in link.versions and known.missing_ms == UNKNOWN:
                     by_kind.setdefault(kind, []).append(known.group)
@@ -93,7 +103,7 @@ class GroupRounds(Struct):
 
     def update(self, now_ms: int) -> None:
         """Note why figures are old and which groups are not known, and rebuild the tables."""
-        plan = _Plan(self.interval_s, self.list_rounds)
+        plan = _Plan(self.interval_s, self.list_rounds, len(self.state.groups))
         _update_causes(self.state.groups.values(), self.links.fast, plan, now_ms)
         self.state.group_tables.update(self.state.groups)
         self.unheard = _unheard(self.state, self.links.fast)
@@ -115,13 +125,20 @@ class _Plan(Struct, frozen=True):
     list_rounds: int
     """Groups are listed in every observation of this number, which is all that is read of some types."""
 
-    def late_after_s(self, reads_commits: bool, versions: apis.Versions, groups: int) -> float:
+    groups: int
+    """The number of groups of the cluster."""
+
+    def rounds(self, versions: apis.Versions, of_coordinator: int) -> int:
+        """Return in how many observations the commits of a coordinator's groups are all read."""
+        return rounds_of_commits(versions, of_coordinator, self.groups)
+
+    def late_after_s(self, reads_commits: bool, versions: apis.Versions, of_coordinator: int) -> float:
         """Return the age at which the figures of a group are late.
 
-        `versions` are those of its coordinator, and `groups` is the number of groups whose commits are read
-        from it.
+        `versions` are those of its coordinator, and `of_coordinator` is the number of groups whose commits
+        are read from it.
         """
-        rounds = rounds_of_commits(versions, groups) if reads_commits else self.list_rounds
+        rounds = self.rounds(versions, of_coordinator) if reads_commits else self.list_rounds
         return max(LATE_LEAST_S, LATE_ROUNDS * rounds * self.interval_s)
 
 
@@ -146,7 +163,7 @@ def _update_causes(
             )
             unread = known.type != GroupType.SHARE and known.committed_ms == UNKNOWN
             if unread:  # a group that is read in turn may just not have had its turn
-                unread = rounds_of_commits(link.versions, commits[known.coordinator]) == 1
+                unread = plan.rounds(link.versions, commits[known.coordinator]) == 1
             late = read_ms != UNKNOWN and now_ms - read_ms > late_s * 1000
             if not known.cause.kind and (unread or late):
                 known.cause = Cause(FailureKind.OVERDUE)

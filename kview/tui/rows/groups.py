@@ -1,9 +1,14 @@
 """Rows of consumer groups, the worst first."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, Self
 
 import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
 
+from kview.derive.groups.alike import Alike, Fold, folded
 from kview.derive.groups.unheard import unheard
 from kview.derive.passing import Listed, Passing
 from kview.derive.view import Verdict, View
@@ -13,10 +18,10 @@ from kview.language.curves import sparkline
 from kview.language.lists import NEXT_GROUP_LIST, Order, order_name
 from kview.language.verdicts import UNDECIDED
 from kview.model.events import Severity, severity_rank
-from kview.model.snapshot import Longs
+from kview.model.snapshot import Flags, Longs
 from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
-from kview.tui.options import Options
+from kview.tui.options import OWN_ORDER, Options
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
     ROLES,
@@ -40,10 +45,12 @@ from kview.tui.rows.figures import (
 )
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, sorted_rows
-from kview.tui.text import Line, Role, Span, content, joined, line, line_width, width
+from kview.tui.text import EMPTY, Line, Role, Span, content, joined, line, line_width, width
 
 PANEL = "groups"
 SPARK_CELLS = 20
+TENTHS_BELOW_MS = 10_000
+"""Lags in time are shown with tenths of a second below this, and in whole seconds from there on."""
 OLD_VERDICT_CELLS = 13
 """A verdict's age fits: `▲ ok 12 s ago`."""
 REASON_CELLS = 20
@@ -51,13 +58,18 @@ REASON_CELLS = 20
 SUMMARY_LABEL = "  GROUPS  "
 
 
+def listed(view: View, options: Options) -> Flags:
+    """Return which groups are listed, if no filter leaves them out."""
+    figures = view.groups
+    abandoned = np.asarray(figures.verdict == Verdict.ABANDONED, np.bool_)
+    lists = np.array([[options.lists(ignored, idle) for idle in (False, True)] for ignored in (False, True)])
+    return lists[figures.ignored.astype(np.int8), abandoned.astype(np.int8)]
+
+
 def _listed(view: View, options: Options) -> list[int]:
     """Return the rows of the groups that are listed."""
-    figures = view.groups
-    abandoned = figures.verdict == Verdict.ABANDONED
-    quiet = zip(figures.ignored.tolist(), abandoned.tolist(), strict=True)
-    passing = Passing(view, options.wanted).groups
-    return [row for row, each in enumerate(quiet) if passing[row] and options.lists(*each)]
+    rows: list[int] = np.flatnonzero(Passing(view, options.wanted).groups & listed(view, options)).tolist()
+    return rows
 
 
 SORTS: Values = {
@@ -80,6 +92,13 @@ def _order(view: View, options: Options) -> list[int]:
     worst = rows[np.argsort(view.groups.place[rows], kind="stable")]
     arranged: list[int] = sorted_rows(worst, options, PANEL, view, SORTS, _identity).tolist()
     return arranged
+
+
+def _each_once(rows: Sequence[int], *columns: NDArray[Any]) -> Iterable[int]:
+    """Return one row for each combination of values of the columns."""
+    at = np.array(rows, np.int64)
+    keys = zip(*(column[at].tolist() for column in columns), strict=True)
+    return dict(zip(keys, rows, strict=True)).values()
 
 
 def _identity(view: View) -> object:
@@ -175,23 +194,48 @@ def members_figure(view: View, row: int) -> Figure:
 
 def hidden_groups(view: View, options: Options) -> int:
     """Return the number of groups that are not listed because they are ignored or abandoned."""
-    figures = view.groups
-    abandoned = figures.verdict == Verdict.ABANDONED
-    quiet = zip(figures.ignored.tolist(), abandoned.tolist(), strict=True)
-    return sum(not options.lists(*each) for each in quiet)
+    return int(np.count_nonzero(~listed(view, options)))
 
 
-class GroupRows(Keyed[str]):
-    """The rows of groups. The key is the group's name."""
+UNLIMITED = sys.maxsize
 
-    def __init__(self, view: View, options: Options) -> None:
+
+class Unfolding(Struct, frozen=True):
+    """How many rows a list of groups has room for, and what is not folded there.
+
+    If all groups do not fit, those in trouble that do the same are one row. `opened`: what the user has
+    unfolded. `apart`: the group that the user has selected, which keeps its row.
+    """
+
+    room: int = UNLIMITED
+    opened: frozenset[Hashable] = frozenset()
+    apart: str = ""
+
+
+ALL_ROWS = Unfolding()
+"""Every group has a row."""
+
+
+class GroupRows(Keyed[str | Alike]):
+    """The rows of groups. The key is the group's name, or what groups have in common that share a row.
+
+    Groups that the user has unfolded follow the row that they share. If the list is filtered or sorted, each
+    group has a row.
+    """
+
+    def __init__(self, view: View, options: Options, unfolding: Unfolding = ALL_ROWS) -> None:
         self._rows = _order(view, options)
         table, shown = view.snapshot.groups, view.groups
-        super().__init__([str(table.group[row]) for row in self._rows])
+        self._entries = self._folded(view, options, unfolding)
+        self._opened = unfolding.opened
+        super().__init__(
+            [each.alike if isinstance(each, Fold) else str(table.group[each]) for each in self._entries]
+        )
         self._view = view
         self._options = options
         self.panel, self.sorts = PANEL, SORTS
-        self.severities = view.groups.severity[self._rows]
+        first = [each.first if isinstance(each, Fold) else each for each in self._entries]
+        self.severities = view.groups.severity[first]
         self._changed = changes(view)
         missing = whose.sentence(unheard(view.snapshot.observation))
         self.empty = _none(view, options)
@@ -201,9 +245,10 @@ class GroupRows(Keyed[str]):
         hidden = hidden_groups(view, options)
         notes += [f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []
         at = np.array(self._rows, np.int64)
-        longest = name_width(self.keys, 6, 40)
+        names = [self._name(index) for index in range(len(self))]
+        longest = name_width(names, 6, 40)
         self.columns: Sequence[Column] = (
-            Column("group", "group", name_width(self.keys, 6, 20), flex=1, most=longest, name=True),
+            Column("group", "group", name_width(names, 6, 20), flex=1, most=longest, name=True),
             Column(
                 "state", "state", self._state_width(), flex=1, most=24, name=True, rank=3, exported=MEMBERS
             ),
@@ -233,7 +278,7 @@ class GroupRows(Keyed[str]):
             Column("verdict", "verdict", self._verdict_width(at), flex=2, most=16),
             Column("reason", "", 11, flex=20, most=70, rank=2, roomy=REASON_CELLS),
         )
-        troubled = int(np.count_nonzero(self.severities != Severity.CALM))
+        troubled = int(np.count_nonzero(shown.severity[at] != Severity.CALM))
         notes.insert(0, order_note(options, PANEL, self.columns, order_name(Order.WORST_FIRST, troubled)))
         self.title: Line = title("GROUPS", *notes)
         if missing:
@@ -243,13 +288,78 @@ class GroupRows(Keyed[str]):
                 *self.title[1:],
             )
 
+    def _folded(self, view: View, options: Options, unfolding: Unfolding) -> list[int | Fold]:
+        """Return the entries of the list: rows of groups, and folds."""
+        is_own = options.sort(PANEL) == OWN_ORDER and not options.filter_of(Listed.GROUPS)
+        room = unfolding.room if is_own else UNLIMITED
+        entries: list[int | Fold] = []
+        for each in folded(view, self._rows, room, unfolding.apart, unfolding.opened):
+            entries.append(each)
+            if isinstance(each, Fold) and each.alike in unfolding.opened:
+                entries += each.rows.tolist()
+        return entries
+
+    def whole(self) -> Self:
+        """Return the rows with nothing folded, for an export."""
+        return type(self)(self._view, self._options)
+
+    def example(self, key: Hashable) -> str:
+        """Return the group that a row is about, the first one if groups share it, or '' if there is none."""
+        index = self.find(key)
+        if index is None:
+            return ""
+        entry = self._entries[index]
+        return str(self._view.snapshot.groups.group[entry.first if isinstance(entry, Fold) else entry])
+
+    def _name(self, index: int) -> str:
+        """Return what stands in the first column."""
+        entry, names = self._entries[index], self._view.snapshot.groups.group
+        if not isinstance(entry, Fold):
+            return str(names[entry])
+        return "".join(self._parts(entry))
+
+    def _parts(self, fold: Fold) -> tuple[str, str]:
+        """Return the name of a row that groups share: whether it is unfolded and how many they are, and what
+        they are like."""
+        sign = glyphs.UNFOLDED if fold.alike in self._opened else glyphs.FOLDED
+        like = str(self._view.snapshot.groups.group[fold.first])
+        return f"{sign} {verdicts.of_fold(len(fold.rows), '')}", like
+
+    def _fold(self, index: int, fold: Fold, now_ms: int) -> Row:
+        """Return the row that groups share: their lag together, and the worst of their other figures."""
+        figures, furthest = self._view.groups, fold.furthest(self._view.groups)
+        lag, is_bound = fold.lag(figures)
+        none, why = text_figure(words.NONE, Role.DIM), verdicts.of_alike(figures, fold.first, furthest)
+        lost = int(figures.lost[fold.rows].max())
+        names = self._view.snapshot.groups.group[fold.rows]
+        changed = max(self._changed.get(str(name), UNKNOWN) for name in names)
+        cells = (
+            line(*self._parts(fold)),
+            none,
+            count_figure(lag, is_bound=is_bound),
+            behind_figure(figures, furthest, _trend(self._view, furthest)),
+            none,
+            none,
+            none,
+            none,
+            EMPTY,
+            verdict(fold.alike.verdict, "", fold.alike.severity, int(figures.verdict_age_ms[furthest]), lost),
+            line(Span(why, Role.DIM)),
+        )
+        return Row(cells, fresh(changed, now_ms))
+
     def _state_width(self) -> int:
         """Return the width of the longest state, of which the kind comes first."""
-        return max(10, *(len(members(self._view, row)) for row in self._rows)) if self._rows else 10
+        table, figures = self._view.snapshot.groups, self._view.groups
+        columns = (table.type, table.state, figures.members_active, table.members)
+        return max([10, *(len(members(self._view, row)) for row in _each_once(self._rows, *columns))])
 
     def _behind_width(self) -> int:
         """Return the width of the widest lag in time, because none of its digits may be cut."""
-        return max(10, *(len(behind(self._view, row)) for row in self._rows)) if self._rows else 10
+        shown = self._view.groups
+        second = np.where(shown.behind_ms < TENTHS_BELOW_MS, shown.behind_ms, shown.behind_ms // 1000 * 1000)
+        columns = (second, shown.behind_is_bound, shown.behind_is_estimate)
+        return max([10, *(len(behind(self._view, row)) for row in _each_once(self._rows, *columns))])
 
     def _verdict_width(self, at: Longs) -> int:
         """Return the width of the longest verdict of some groups, with its sign."""
@@ -261,7 +371,9 @@ class GroupRows(Keyed[str]):
         return max(7, *widths) if widths else 7
 
     def row(self, index: int, now_ms: int) -> Row:
-        at = self._rows[index]
+        at = self._entries[index]
+        if isinstance(at, Fold):
+            return self._fold(index, at, now_ms)
         table, figures = self._view.snapshot.groups, self._view.groups
         group = str(table.group[at])
         received_ms = int(table.received_ms[at])

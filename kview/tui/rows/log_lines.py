@@ -3,7 +3,7 @@
 from enum import Enum, auto
 from typing import NamedTuple
 
-from kview.derive.partitions.log import PartitionLog, ReplicaEnd, zoomed
+from kview.derive.partitions.log import GroupPosition, PartitionLog, ReplicaEnd, zoomed
 from kview.derive.view import Verdict, View
 from kview.language import glyphs, words
 from kview.language import partition_log as log_words
@@ -20,6 +20,9 @@ NARROW = 60
 """Below this width, offsets have short names."""
 
 MOST_GROUP_NAME = 20
+
+LABELS_A_CELL = 3
+"""The most labels for one cell that are tried on a line."""
 
 LEAST_CELLS = 10
 """The fewest cells on which a log can be drawn."""
@@ -128,15 +131,14 @@ def _ends(log: PartitionLog, scale: Scale, is_short: bool) -> list[Label]:
     return labels
 
 
-def _labels(labels: list[Label], cells: int, most: int) -> list[Line]:
+def _labels(labels: list[Label], cells: int, most: int, left_out: int = 0) -> list[Line]:
     """Return labels near their cells, without overlap, on as few lines as that takes.
 
     Labels are given from left to right, and the ones on the right are placed first. What does not fit is
-    counted on the last line.
+    counted on the last line, with what has been `left_out` before.
     """
     lines: list[list[tuple[int, Line]]] = []
     free: list[int] = []
-    left_out = 0
     for label in sorted(labels, key=lambda label: -label.cell):
         size = line_width(label.text)
         wanted = max(0, min(label.cell - size // 2, cells - size))
@@ -179,9 +181,9 @@ def _axis(log: PartitionLog, scale: Scale) -> Line:
         ):
             roles[cell] = Role.WARN
         drawn[scale.cell(log.last_stable)] = glyphs.MARKED
-    for position in log.groups:
-        if position.committed >= scale.low:
-            cell = scale.cell(position.committed)
+    for committed in {position.committed for position in log.groups}:
+        if committed >= scale.low:
+            cell = scale.cell(committed)
             drawn[cell], roles[cell] = glyphs.MARKED, Role.KEY
     if log.log_start >= scale.low:
         drawn[0] = glyphs.LOG_START
@@ -204,7 +206,8 @@ def _group_labels(view: View, log: PartitionLog, scale: Scale, cells: int, most:
             Span(f"{before}last stable", Role.WARN), Span(f" {words.count(log.last_stable)}", Role.DIM)
         )
         labels.append(Label(scale.cell(log.last_stable), stable))
-    for position in log.groups:
+    positions, left_out = _near(log, scale, most)
+    for position in positions:
         name = middle(str(view.snapshot.groups.group[position.group]), MOST_GROUP_NAME)
         role = ROLES[view.groups.severity[position.group]]
         before = f"{glyphs.BEFORE} " if position.committed < scale.low else ""
@@ -215,7 +218,23 @@ def _group_labels(view: View, log: PartitionLog, scale: Scale, cells: int, most:
         if view.offsets.verdict[position.offset] == Verdict.AHEAD_OF_LOG:
             text = (*text, Span(f" {log_words.PAST_THE_END}", Role.WARN))
         labels.append(Label(scale.cell(position.committed), text))
-    return _labels(labels, cells, most)
+    return _labels(labels, cells, most, left_out)
+
+
+def _near(log: PartitionLog, scale: Scale, most: int) -> tuple[list[GroupPosition], int]:
+    """Return the groups that may find room near their cells, on `most` lines, and the number of others.
+
+    A label is at most its own width away from its place, so that a line has two labels for a cell, and three
+    if one is shorter. Thousands of groups can be at the end of one partition.
+    """
+    by_offset: dict[int, list[GroupPosition]] = {}
+    for position in log.groups:
+        by_offset.setdefault(position.committed, []).append(position)
+    by_cell: dict[int, list[GroupPosition]] = {}
+    for offset, positions in by_offset.items():
+        by_cell.setdefault(scale.cell(offset), []).extend(positions[: LABELS_A_CELL * most])
+    near = [position for positions in by_cell.values() for position in positions[: LABELS_A_CELL * most]]
+    return near, len(log.groups) - len(near)
 
 
 def _replica(

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from textwrap import wrap
-from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from kview.model.aggregates import Key, Rollups, SparkState
 from kview.model.sums import Kind, Sum
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
-from kview.tui.plot import Frame, Trace, banded, framed, legend, marks_between, mirrored
+from kview.tui.plot import LEAST_PLOT, Frame, Plot, Trace, grid, marks_between
 from kview.tui.rows import direct
 from kview.tui.rows.throughput_windows import figure_lines
 from kview.tui.spark import covered_until_s
@@ -29,18 +28,10 @@ from kview.tui.text import (
     Span,
     Title,
     joined,
-    justified,
     line,
     line_width,
-    pad,
     width,
 )
-
-LEAST_PLOT = 6
-"""The fewest lines of a plot: its title, four lines of the curve, and the time axis."""
-MOST_PLOT = 24
-COLUMN_CELLS = 36
-"""The smallest width of a plot that has another plot next to it."""
 
 LENGTHS_S = (30, 60, 120, 300, 600, 1200, 3600)
 """The lengths that a time axis can have, so that it rarely changes while figures accumulate."""
@@ -49,10 +40,6 @@ MOST_STEPS = 60
 
 _FIRST, _SECOND = Span("", series=0), Span("", series=1)
 _THIRD, _FOURTH = Span("", series=2), Span("", series=3)
-
-_ABOVE_AND_BELOW = ("↑", "↓")
-_WHOLE_AND_PART = (glyphs.LEVELS[-1], glyphs.UNCOMMITTED)
-"""The signs of the two parts of a plot in its legend."""
 
 BYTES_CELLS = 12
 
@@ -110,7 +97,7 @@ def detail_lines(
     figures = figure_lines(rollups, key, end_s, (cells, room - LEAST_PLOT)) if with_figures else []
     until = "now" if view.moment.live and is_current else clock
     made = _plots(view, key, end_s, _fitting_length(stretch.length_s, known_s), until)
-    return head, [*lines, *_grid(made, (cells, room - len(figures))), *figures]
+    return head, [*lines, *grid(made, (cells, room - len(figures))), *figures]
 
 
 def figures_alone(view: View, key: Key, size: tuple[int, int]) -> list[Line]:
@@ -148,7 +135,7 @@ def _without_spark(
     lines = why
     if made:
         lines += [line(Span(" Direct rates of the last minute:", Role.DIM)), EMPTY]
-        lines += _grid(made, (cells, rows - len(lines)))
+        lines += grid(made, (cells, rows - len(lines)))
     return Title(title), lines[:rows]
 
 
@@ -246,25 +233,12 @@ def _no_problems(covered_s: int, key: Key, stretch: Stretch, clock: str, cells: 
 # -- plots
 
 
-class _Plot(NamedTuple):
-    """A plot: its title with a note at its right end, what it shows, and what stands around it.
-
-    Of two traces the second one hangs from the axis of the first, or, `as_band`, is a part of it.
-    """
-
-    title: str
-    traces: Sequence[Trace]
-    frame: Frame
-    as_band: bool = False
-    note: Line = EMPTY
-
-
 def _fitting_length(length_s: int, known_s: int) -> int:
     """Return how many seconds a plot shows: `length_s`, or less if fewer seconds are known."""
     return next((each for each in LENGTHS_S if known_s <= each <= length_s), length_s)
 
 
-def _plots(view: View, key: Key, end_s: int, length_s: int, until: str) -> list[_Plot]:
+def _plots(view: View, key: Key, end_s: int, length_s: int, until: str) -> list[Plot]:
     """Return the plots of a key from the roll-ups, over the `length_s` seconds before `end_s`."""
     rollups = view.aggregates.rollups
     step_s = next(step for step in (1, 2, 5, 10, 20, 60) if length_s // step <= MOST_STEPS)
@@ -279,16 +253,16 @@ def _plots(view: View, key: Key, end_s: int, length_s: int, until: str) -> list[
         read = Trace("read", values(Sum.RECORDS_OUT), _SECOND)
         written = _written(view, rollups, key.name, end_s, length_s, step_s)
         traces = (Trace("written", written, _FIRST), read) if written else (read,)
-        return [_Plot("records /s", traces, frame), *_lag_plots(view, key, until)]
+        return [Plot("records /s", traces, frame), *_lag_plots(view, key, until)]
     came_in = Trace("in", values(Sum.RECORDS_IN), _FIRST)
     plots = [
-        _Plot(
+        Plot(
             "records /s",
             (came_in, Trace("out", values(Sum.RECORDS_OUT), _SECOND)),
             frame,
             note=_bytes(values(Sum.CENTIBYTES_IN, 100)),
         ),
-        _Plot(
+        Plot(
             "replicated /s",
             (
                 Trace("all", values(Sum.REPLICATED), _THIRD),
@@ -305,7 +279,7 @@ def _plots(view: View, key: Key, end_s: int, length_s: int, until: str) -> list[
     if any(value > 0 for value in unavailable):
         shown = [value if value > 0 else math.nan for value in unavailable]
         plots.append(
-            _Plot("partitions without a live leader", (Trace("", shown, Span("", Role.RISK)),), frame)
+            Plot("partitions without a live leader", (Trace("", shown, Span("", Role.RISK)),), frame)
         )
     return plots
 
@@ -319,22 +293,22 @@ def _bytes(values: Sequence[float]) -> Line:
     return line(Span(said, Role.DIM), Span(f"{sparkline(values, BYTES_CELLS)} ", Role.DIM))
 
 
-def _direct_plots(view: View, key: Key, until: str) -> list[_Plot]:
+def _direct_plots(view: View, key: Key, until: str) -> list[Plot]:
     """Return the plots that need no roll-ups: the last minute from the rates between observations."""
     if key.kind is Kind.GROUP:
         return _lag_plots(view, key, until)
     values = direct.records_in(view, key)
     if not any(math.isfinite(value) for value in values):
         return []
-    return [_Plot("records in /s", (Trace("", values, _FIRST),), _last_minute(view, until))]
+    return [Plot("records in /s", (Trace("", values, _FIRST),), _last_minute(view, until))]
 
 
-def _lag_plots(view: View, key: Key, until: str) -> list[_Plot]:
+def _lag_plots(view: View, key: Key, until: str) -> list[Plot]:
     """Return the plot of a group's lag, nothing if no lag is known."""
     values = direct.lag(view, key.name)
     if not any(math.isfinite(value) for value in values):
         return []
-    return [_Plot("lag, last minute", (Trace("", values, _FOURTH),), _last_minute(view, until))]
+    return [Plot("lag, last minute", (Trace("", values, _FOURTH),), _last_minute(view, until))]
 
 
 def _last_minute(view: View, until: str) -> Frame:
@@ -352,38 +326,3 @@ def _written(view: View, rollups: Rollups, group: str, end_s: int, length_s: int
     each = series_of(rollups, keys, Sum.RECORDS_IN, end_s, length_s, step_s)
     total: list[float] = np.asarray(each).sum(axis=0).tolist()
     return total
-
-
-def _grid(shown: Sequence[_Plot], size: tuple[int, int]) -> list[Line]:
-    """Return as many plots as fit into `size` (cells, rows): the first one large, the others below it, side
-    by side. The lines left over are empty."""
-    cells, rows = size
-    if not shown or rows < LEAST_PLOT:
-        return [EMPTY] * max(0, rows)
-    first, *others = shown
-    others = others[: max(1, cells // COLUMN_CELLS)] if rows >= 2 * LEAST_PLOT else []
-    low = max(LEAST_PLOT, min(MOST_PLOT, rows // 3)) if others else 0
-    high = min(MOST_PLOT, rows - low)
-    lines = _drawn(first, (cells - 1, high))
-    if others:
-        wide = cells // len(others)
-        drawn = [_drawn(plot, (wide - 1, low)) for plot in others]
-        for row in zip(*drawn, strict=True):
-            lines.append(tuple(span for part in row for span in pad(part, wide)))
-    return [*lines, *[EMPTY] * (rows - len(lines))][:rows]
-
-
-def _drawn(plot: _Plot, size: tuple[int, int]) -> list[Line]:
-    """Return a plot below its title."""
-    cells, height = size
-    title: Line = (Span(f" {plot.title}", Role.HEAD),)
-    if len(plot.traces) == 1:
-        (only,) = plot.traces
-        drawn = framed(only, cells, height - 1, plot.frame)
-    else:
-        one, other = plot.traces
-        signs, draw = (_WHOLE_AND_PART, banded) if plot.as_band else (_ABOVE_AND_BELOW, mirrored)
-        title += legend(*zip(signs, plot.traces, strict=True))
-        drawn = draw(one, other, cells, height - 1, plot.frame)
-    note = plot.note if line_width(title) + line_width(plot.note) < cells else EMPTY
-    return [justified(title, note, cells), *drawn]

@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
-from kview.derive.groups.readers import readers_of
+from kview.derive.groups.readers import Readers
 from kview.derive.groups.verdicts import severity
-from kview.derive.view import Verdict, View
+from kview.derive.view import View
 from kview.language import verdicts, words
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import REASON_CELLS, Keyed, name_width, rate_width, title, verdict
 from kview.tui.rows.figures import Figure, behind_figure, count_figure, figure, rate_figure
-from kview.tui.rows.groups import MEMBERS, members_figure
+from kview.tui.rows.groups import MEMBERS, listed, members_figure
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, line, line_width
 
@@ -25,21 +23,15 @@ class TopicGroupRows(Keyed[str]):
 
     def __init__(self, view: View, topic: str, options: Options) -> None:
         table, figures = view.snapshot.groups, view.groups
-        self._readers = [
-            reader
-            for reader in readers_of(view, topic)
-            if options.lists(
-                bool(figures.ignored[reader.group]), figures.verdict[reader.group] == Verdict.ABANDONED
-            )
-        ]
-        super().__init__([str(table.group[reader.group]) for reader in self._readers])
+        self._readers = Readers(view, topic, listed(view, options))
+        super().__init__([str(name) for name in table.group[self._readers.group]])
         self._view = view
         self._options = options
         self.title: Line = title(f"GROUPS of {topic}" if topic else "GROUPS", "worst first")
         unread = "no group has committed offsets of this topic, or shares it"
         self.empty = unread if topic else "no topic is listed"
-        rates = np.array([reader.read_rate for reader in self._readers], np.float64)
-        lags = max((line_width(self._lag(at)) for at in range(len(self._readers))), default=0)
+        rates = figures.read_rate[self._readers.group]
+        lags = line_width(count_figure(self._readers.most_lag(), is_bound=True))
         self.columns: Sequence[Column] = (
             Column("group", "group", name_width(self.keys, 8, 24), flex=1, most=50, name=True),
             Column("state", "state", 10, flex=1, most=22, name=True, rank=2, exported=MEMBERS),

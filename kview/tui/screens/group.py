@@ -8,6 +8,7 @@ import numpy as np
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.widget import Widget
 
 from kview.derive.view import View
 from kview.language import failures, glyphs, verdicts, words
@@ -21,6 +22,7 @@ from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.layout import CHROME
+from kview.tui.plot import LEAST_PLOT
 from kview.tui.rows import group as rows
 from kview.tui.rows.common import verdict
 from kview.tui.rows.connectors import ConnectorRows
@@ -29,6 +31,7 @@ from kview.tui.rows.groups import behind, members
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import EMPTY, TITLE_MARGIN, Line, Role, Span, Title, cut, joined, line, line_width, middle
 from kview.tui.widgets.drawn import Headed, Lines
+from kview.tui.widgets.over_time import OverTime
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
 
@@ -197,6 +200,8 @@ class GroupScreen(KviewScreen):
         self.group = group
         self._quotas: QuotasAnswer | None = None
         self._quotas_due_ms = 0
+        self._has_plots_alone = False
+        """Whether the lag over time is in place of members and partitions, which leave it no room."""
 
     def body(self) -> ComposeResult:
         with Panel(id="about"):
@@ -206,6 +211,8 @@ class GroupScreen(KviewScreen):
         with Panel(id="offsets_side"):
             yield Table(id="offsets")
             yield SelectedOffset(id="selected")
+        with Panel(id="over_time_side"):
+            yield OverTime(group=self.group)
 
     def _lay_out(self, members: int) -> None:
         """Leave a small screen to the partitions: they are what is behind. If a demo marks the members, they
@@ -221,6 +228,21 @@ class GroupScreen(KviewScreen):
             room = self.page_height - CHROME - HEADING_ROWS - edges
         listed.styles.height = min(wanted, room)
         offsets.display = not asked or room - wanted >= LEAST_OFFSETS + edges + (not is_low)
+        self._lay_out_plots(listed, offsets, asked)
+
+    def _lay_out_plots(self, listed: Widget, offsets: Widget, asked: bool) -> None:
+        """Draw the lag over time in the lines that the partitions leave free, or in place of both lists."""
+        plots = self.query_one("#over_time_side")
+        plots.display = self._has_plots_alone and not asked
+        if plots.display:
+            listed.display = offsets.display = False
+            return
+        above = CHROME + HEADING_ROWS + self.edge_lines
+        above += int(listed.styles.height.value) if listed.display and listed.styles.height else 0
+        wanted = len(self.query_one("#offsets", Table).rows) + 1 + self.query_one("#selected").display
+        free = self.page_height - above - wanted - 2 * self.edge_lines
+        plots.display = offsets.display and not asked and free >= LEAST_PLOT
+        offsets.styles.height = wanted + self.edge_lines if plots.display else "1fr"
 
     def draw(self, view: View) -> None:
         self.query_one(GroupHeading).view = view
@@ -233,7 +255,12 @@ class GroupScreen(KviewScreen):
         if view.moment.live and host.inspector is not None and host.wall_ms() >= self._quotas_due_ms:
             self._quotas_due_ms = host.wall_ms() + QUOTAS_AGAIN_MS
             self.run_worker(self._ask_quotas(host.inspector), exclusive=True, group="quotas")
+        self._fill_offsets(view)
         self._lay_out(len(members_table.rows))
+        if self.query_one("#over_time_side").display:
+            self.query_one(OverTime).show(view, self.dashboard.options)
+
+    def _fill_offsets(self, view: View) -> None:
         offsets = self.query_one("#offsets", Table)
         selected = self.query_one(SelectedOffset)
         types = view.snapshot.groups.type[view.snapshot.groups.group == self.group]
@@ -277,6 +304,18 @@ class GroupScreen(KviewScreen):
         """Show the log of the selected partition."""
         if (key := self._selected()) is not None:
             self.dashboard.go.partition(*key)
+
+    def action_stretch(self) -> None:
+        """Go further back in time.
+
+        Where the plots have no room, they take the place of the lists, until after the longest reach.
+        """
+        plots = self.query_one(OverTime)
+        if not plots.is_shown:
+            self._has_plots_alone = True
+        elif plots.action_stretch():
+            self._has_plots_alone = False
+        self.update()
 
     async def _ask_quotas(self, inspector: Inspector) -> None:
         answer = await inspector.ask(QuotasRequest())

@@ -1,17 +1,20 @@
 """5 Groups: all consumer groups, how far each is behind, and why; below, the selected group's partitions and
 its lag."""
 
+from collections.abc import Hashable
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
 
 from kview.derive.align import runs
+from kview.derive.groups.alike import Alike
 from kview.derive.view import View
 from kview.language.lists import Order, order_name
 from kview.tui.layout import LEAST_LAG
+from kview.tui.options import Options
 from kview.tui.rows import group as of_group
 from kview.tui.rows import groups
 from kview.tui.rows.common import title
@@ -26,12 +29,22 @@ LEAST_OFFSETS = 6
 """The fewest lines for the selected group's partitions, without their edges."""
 
 
+class _Made(NamedTuple):
+    """Rows, and what they were made of."""
+
+    view: View
+    options: Options
+    opened: frozenset[Hashable]
+    rows: groups.GroupRows
+
+
 class GroupsScreen(KviewScreen):
     """The list of all groups, and in the lines it leaves free the partitions of the selected one."""
 
     AUTO_FOCUS = "#groups"
     CSS = "GroupsScreen #below { height: 1fr; }"
     partition_panels: ClassVar[frozenset[str]] = frozenset({of_group.PANEL})
+    _made: _Made | None = None
 
     def body(self) -> ComposeResult:
         with Panel(id="groups_side"):
@@ -45,15 +58,30 @@ class GroupsScreen(KviewScreen):
     def draw(self, view: View) -> None:
         options = self.dashboard.options
         listed = self.query_one("#groups", Table)
-        listed.fill(lambda: groups.GroupRows(view, options))
-        group, plot = listed.selected, self.query_one(MinutePlot)
-        wanted = len(listed.rows) + 1 if isinstance(group, str) else self.room
+        listed.fill(lambda: self._groups(view, options, listed.chosen))
+        group, plot = self.selected_group(), self.query_one(MinutePlot)
+        wanted = len(listed.rows) + 1 if group else self.room
         if left := self.split(self.room, "groups_side", "below", wanted, LEAST_OFFSETS):
             begins, ends = runs(view.snapshot.offsets.group)
             longest = int((ends - begins).max(initial=0))  # of all groups, so that another one moves no panel
             self.split(left, "offsets_side", "lag_side", longest + 1, LEAST_LAG, LEAST_OFFSETS)
-            self.query_one(f"#{of_group.PANEL}", Table).fill(partial(self._offsets, view, str(group)))
-            plot.view, plot.about = view, str(group)
+            self.query_one(f"#{of_group.PANEL}", Table).fill(partial(self._offsets, view, group))
+            plot.view, plot.about = view, group
+
+    def _groups(self, view: View, options: Options, chosen: Hashable) -> groups.GroupRows:
+        """Return the rows of groups, which stay the same while the selection moves."""
+        made = self._made
+        if (
+            made is None
+            or made.view is not view
+            or made.options is not options
+            or made.opened != self._opened
+        ):
+            room = self.room - self.edge_lines - 1
+            unfolding = groups.Unfolding(room, self._opened, chosen if isinstance(chosen, str) else "")
+            rows = groups.GroupRows(view, options, unfolding)
+            made = self._made = _Made(view, options, self._opened, rows)
+        return made.rows
 
     def _offsets(self, view: View, group: str) -> OffsetRows:
         options = self.dashboard.options
@@ -70,13 +98,15 @@ class GroupsScreen(KviewScreen):
     def _open(self, event: Table.Opened) -> None:
         if isinstance(event.key, str):
             self.dashboard.go.group(event.key)
+        elif isinstance(event.key, Alike):
+            self.unfold(event.key)
         elif isinstance(event.key, tuple):
-            rows, group = event.table.rows, self.query_one("#groups", Table).selected
+            rows, group = event.table.rows, self.selected_group()
             if (
                 isinstance(rows, OffsetRows)
                 and self.dashboard.reads_records
                 and rows.leads_to_record(event.key)
             ):
-                self.dashboard.go.position(str(group), *event.key)
+                self.dashboard.go.position(group, *event.key)
             else:
                 self.dashboard.go.topic(*event.key)

@@ -1,7 +1,8 @@
 """1 Overview: what is wrong, on which brokers and partitions, which groups suffer, and what happened."""
 
 from collections import Counter
-from functools import cache, partial
+from collections.abc import Hashable
+from functools import partial
 from typing import ClassVar
 
 from textual import on
@@ -9,6 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from kview.derive.brokers.controllers import controllers, is_troubled
+from kview.derive.groups.alike import Alike
 from kview.derive.view import View
 from kview.tui import layout
 from kview.tui.faults import Target, leader_of
@@ -124,11 +126,10 @@ class OverviewScreen(KviewScreen):
         racks.fill(lambda: self._brokers(view))
         self.query_one("#brokers_side", Panel).bare(self._shared.boxes and racks.has_racks)
         self.query_one("#partitions", Table).fill(lambda: partitions.PartitionRows(view, options))
-        rows = cache(partial(groups.GroupRows, view, options))
         for id in ("groups", "groups_below"):
             table = self.query_one(f"#{id}", Table)
             if table.is_shown:
-                table.fill(rows)
+                table.fill(partial(self._groups, view, table.chosen))
         self._aim_lag()
         topics = self.query_one(TopicStrips)
         topics.view, topics.options = view, options
@@ -137,6 +138,12 @@ class OverviewScreen(KviewScreen):
         panel = self.query_one(ThroughputPanel)
         panel.view, panel.options = view, options
         self.query_one(EventsPanel).view = view
+
+    def _groups(self, view: View, chosen: Hashable) -> groups.GroupRows:
+        """Return the rows of groups, folded if they do not fit."""
+        room = self._shared.groups - self._shared.lag - self.edge_lines - 1
+        unfolding = groups.Unfolding(room, self._opened, chosen if isinstance(chosen, str) else "")
+        return groups.GroupRows(view, self.dashboard.options, unfolding)
 
     def target(self) -> Target | None:
         """Return the selected broker, or the leader of the selected partition."""
@@ -161,8 +168,8 @@ class OverviewScreen(KviewScreen):
         self.query_one(MinutePlot).redraw()
 
     def _aim_lag(self) -> None:
-        selected, plot = self.query_one("#groups", Table).selected, self.query_one(MinutePlot)
-        plot.view, plot.about = self.view, selected if isinstance(selected, str) else ""
+        plot = self.query_one(MinutePlot)
+        plot.view, plot.about = self.view, self.selected_group()
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
@@ -170,6 +177,8 @@ class OverviewScreen(KviewScreen):
             self.dashboard.go.broker(event.key)
         elif isinstance(event.key, brokers.ControllerKey):
             self.dashboard.say(StatusMessage(f"controller {event.key.node} has no screen of its own"))
+        elif isinstance(event.key, Alike):
+            self.unfold(event.key)
         elif event.table.id == "partitions" and isinstance(event.key, tuple):
             self.dashboard.go.partition(*event.key)
         elif isinstance(event.key, str):

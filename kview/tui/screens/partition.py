@@ -1,5 +1,6 @@
 """Enter on a partition: its log with every replica's end and every group's position, and its history."""
 
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -9,6 +10,7 @@ from kview.derive.lookup import partition_row, topic_partitions
 from kview.derive.partitions.log import events_of_partition, partition_log, unnamed_events
 from kview.derive.view import View
 from kview.language import history
+from kview.model.history import PartitionHistory
 from kview.tui.actions import Where, bindings
 from kview.tui.faults import Target, leader_of
 from kview.tui.keys import ACTIONS
@@ -17,7 +19,7 @@ from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.first_record import FirstRecord
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.partition_log import History, LogDrawn, LogPanel
-from kview.tui.widgets.recorded import RecordedHistory
+from kview.tui.widgets.recorded import Recorded
 
 LOW = 20
 """If the page is lower than this, the drawing leaves out what it can."""
@@ -25,6 +27,8 @@ LOW = 20
 BOTH_FROM_HEIGHT = 36
 """From this height on, the end of the log is drawn below the whole log."""
 
+AGAIN_MS = 10_000
+"""How soon the recording is read again, so that what has happened since is in the list."""
 
 ENDS = frozenset({"end", "behind", "uncommitted"})
 """Columns of figures near the end of a log. If a demo marks one, the end is drawn large."""
@@ -45,7 +49,7 @@ class PartitionScreen(KviewScreen):
         self.partition = partition
         self._is_zoomed = False
         self._first = FirstRecord(self)
-        self._recorded = RecordedHistory(self, self.update)
+        self._recorded = Recorded[PartitionHistory](self, self.update, "history")
 
     def body(self) -> ComposeResult:
         with Panel(id="log_side"):
@@ -64,8 +68,7 @@ class PartitionScreen(KviewScreen):
             )
 
         self.query_one(LogPanel).fill(drawn, self.inner_width)
-        dashboard = self.dashboard
-        recorded = self._recorded.of(dashboard.timeline, topic, partition, dashboard.wall_ms())
+        recorded = self._history()
         self.query_one(History).fill(
             history.TITLE_OF_PARTITION,
             lambda: (
@@ -75,6 +78,15 @@ class PartitionScreen(KviewScreen):
             history.NOTHING_OF_PARTITION,
             recorded.led,
         )
+
+    def _history(self) -> PartitionHistory:
+        """Return the leaders and ISRs from the recording, which is read again every few seconds."""
+        timeline, now_ms = self.dashboard.timeline, self.dashboard.wall_ms()
+        if timeline is None:
+            return PartitionHistory()
+        about = (self.topic, self.partition)
+        found = self._recorded.of(about, now_ms // AGAIN_MS, partial(timeline.history, *about), now_ms)
+        return found or PartitionHistory()
 
     def _zoom(self) -> Zoom:
         has_both = self.page_height >= BOTH_FROM_HEIGHT

@@ -1,5 +1,5 @@
-"""Enter on a topic: its partitions, the groups that read it, its records, its settings and who writes to it,
-each in a tab."""
+"""Enter on a topic: its partitions, the groups that read it, its records, its settings, who writes to it, and
+its traffic over time, each in a tab."""
 
 from collections.abc import Callable, Hashable, Sequence
 from typing import ClassVar, NamedTuple
@@ -19,6 +19,7 @@ from kview.tui.rows.topic_groups import TopicGroupRows
 from kview.tui.rows.topic_heading import topic_heading
 from kview.tui.screens.base import KviewScreen
 from kview.tui.widgets.choice_line import Choice, ChoiceLine
+from kview.tui.widgets.over_time import OverTime
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.producers import ProducersPanel
 from kview.tui.widgets.records import RecordsPanel
@@ -48,7 +49,7 @@ class GroupsPanel(Table):
         self.fill(lambda: TopicGroupRows(view, self.topic, options))
 
 
-TabPanel = PartitionsPanel | GroupsPanel | RecordsPanel | SettingsPanel | ProducersPanel
+TabPanel = PartitionsPanel | GroupsPanel | OverTime | RecordsPanel | SettingsPanel | ProducersPanel
 """The panel of a tab, which can have the focus. Only the panel in sight is asked to draw."""
 
 
@@ -65,6 +66,7 @@ TABS = (
     Tab("Records", RecordsPanel),
     Tab("Settings", SettingsPanel),
     Tab("Producers", ProducersPanel),
+    Tab("Over time", OverTime),
 )
 """The tabs of a topic, in order. The keys ← and → and a click go from one to another."""
 

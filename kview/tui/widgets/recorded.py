@@ -1,54 +1,70 @@
-"""The leaders and ISRs of a partition from the recording, which are read while its screen is open."""
+"""What a recording has of the subject of a screen, which is read while the screen is open."""
 
-import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Any, Generic, TypeVar
 
 from textual.screen import Screen
 
-from kview.model.history import PartitionHistory
-from kview.model.ports import Timeline
 from kview.model.units import UNKNOWN
 from kview.tui.app_of import app_of
 
-_log = logging.getLogger(__name__)
+T = TypeVar("T")
 
-AGAIN_MS = 10_000
-"""How soon the recording is read again, so that what has happened since is in the list."""
 SHARE = 20
 """Reading takes at most one part in so many of the time, however large the recording is."""
 
+LEAST_MS = 1_000
+"""The shortest time between two readings."""
 
-class RecordedHistory:
-    """Reads the history of the partition shown, on behalf of a screen. `on_read` is called each time."""
 
-    def __init__(self, screen: Screen[Any], on_read: Callable[[], None]) -> None:
+class Recorded(Generic[T]):
+    """Reads something from recordings on behalf of a screen. `on_read` is called each time it has changed."""
+
+    def __init__(self, screen: Screen[Any], on_read: Callable[[], None], called: str) -> None:
+        """`called` is a name that no other reader of the screen has."""
         self._screen = screen
         self._on_read = on_read
-        self._about: tuple[str, int] | None = None
-        self._history = PartitionHistory()
+        self._called = called
+        self._about: Hashable = None
+        self._found: T | None = None
+        self._read: Hashable = None
         self._next_ms = UNKNOWN
+        self._is_reading = self._is_waiting = False
 
-    def of(self, timeline: Timeline | None, topic: str, partition: int, wall_ms: int) -> PartitionHistory:
-        """Return what has been read about a partition, and read it again if it is time to."""
-        if timeline is None:
-            return PartitionHistory()
-        if self._about != (topic, partition):
-            self._about, self._history, self._next_ms = (topic, partition), PartitionHistory(), UNKNOWN
-        if wall_ms >= self._next_ms:
-            self._next_ms = wall_ms + AGAIN_MS
-            work = self._read(timeline, topic, partition, wall_ms)
-            self._screen.run_worker(work, exclusive=True, group="history")
-        return self._history
+    def of(
+        self, about: Hashable, moment: Hashable, read: Callable[[], Awaitable[T | None]], wall_ms: int
+    ) -> T | None:
+        """Return what was last read of `about`, None if nothing was, and read it again if `moment` is another
+        one than then. `read` returns None if it fails, and what was read before stays."""
+        if about != self._about:
+            self._about, self._found, self._read, self._next_ms = about, None, None, UNKNOWN
+            self._is_reading = False
+        if self._is_reading or moment == self._read:
+            return self._found
+        if wall_ms < self._next_ms:
+            if not self._is_waiting:  # after a jump in time, no other view may come
+                self._is_waiting = True
+                self._screen.set_timer((self._next_ms - wall_ms) / 1000, self._again)
+        else:
+            self._is_reading = True
+            self._screen.run_worker(
+                self._get(read, about, moment, wall_ms), exclusive=True, group=self._called
+            )
+        return self._found
 
-    async def _read(self, timeline: Timeline, topic: str, partition: int, began_ms: int) -> None:
-        try:
-            history = await timeline.history(topic, partition)
-        except Exception:
-            _log.exception("the history of a partition could not be shown")
+    async def _get(
+        self, read: Callable[[], Awaitable[T | None]], about: Hashable, moment: Hashable, began_ms: int
+    ) -> None:
+        found = await read()
+        if about != self._about or not self._screen.is_attached:
             return
-        if self._about == (topic, partition) and self._screen.is_attached:
-            self._history = history
-            took_ms = app_of(self._screen).wall_ms() - began_ms
-            self._next_ms = max(self._next_ms, began_ms + SHARE * took_ms)
-            self._on_read()
+        self._is_reading, self._read = False, moment
+        took_ms = app_of(self._screen).wall_ms() - began_ms
+        self._next_ms = began_ms + max(LEAST_MS, SHARE * took_ms)
+        if found is not None:
+            self._found = found
+        self._on_read()
+
+    def _again(self) -> None:
+        self._is_waiting = False
+        self._on_read()

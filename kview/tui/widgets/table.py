@@ -48,6 +48,10 @@ SELECTED = Span(f"{MARK} ")
 _Shown = Sequence[tuple[int, int]]
 """The columns shown, as (index, width)."""
 
+LEAST_OF_NAME = 6
+"""The fewest cells for a name after other words in its cell. With less room, all of the cell is shortened in
+its middle."""
+
 WHEEL_ROWS = 3
 """By how many rows a step of the mouse wheel scrolls."""
 
@@ -173,6 +177,12 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def figures(self) -> list[str]:
         """Return the names of the figures that it can show, for help."""
         return [column.title for column in self.rows.columns if column.title]
+
+    @property
+    def chosen(self) -> Hashable | None:
+        """The key of the row that the user has selected, None as long as the first row is selected because it
+        is the first."""
+        return self._key if self._chosen else None
 
     @property
     def in_sight(self) -> list[Hashable]:
@@ -482,8 +492,10 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
 def _cell(spans: Line, column: Column, width: int) -> Line:
     if column.name and line_width(spans) > width:
-        first = spans[0] if spans else Span("")
-        spans = (first._replace(text=middle(content(spans), width)),)
+        before, last = spans[:-1], spans[-1] if spans else Span("")
+        if width - line_width(before) < LEAST_OF_NAME:
+            before, last = EMPTY, last._replace(text=content(spans))
+        spans = (*before, last._replace(text=middle(last.text, width - line_width(before))))
     return pad(spans, width, column.right)
 
 

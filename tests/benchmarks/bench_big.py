@@ -1,0 +1,326 @@
+"""Measures kview on clusters that other dashboards are reported to block or time out on.
+
+    python -m tests.benchmarks.bench_big [many-partitions] [many-groups] [--real] [--kaskade PATH]
+
+`many-partitions` has 39,000 partitions in 9,000 topics, and 2,200 groups, 194 of which have stopped.
+`many-groups` has 15,000 groups on one topic. These are simulated clusters of nine brokers, or for
+`many-groups` with `--real` a real one of three. The simulated brokers share one process, so that their own
+time is longer than that of real ones. Prints each figure of `kview connect` next to its limit, and then those
+of Kafka's own tool, and of kaskade if `--kaskade` names its program. A key is measured until the first byte
+that answers it. Wall times count on a quiet machine only.
+"""
+
+import argparse
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from kview.derive.fold import step
+from kview.derive.state import State
+from kview.model.address import Address
+from kview.observe.observer import Observer, ObserveSettings
+from tests.benchmarks import big_clusters
+from tests.e2e.processes import cpu_s, resident_bytes, tree
+from tests.e2e.pseudo_terminal import PseudoTerminal
+from tests.real_kafka.archive import CLASS_PATH, HEAP, options
+from tests.real_kafka.cluster import RealKafka
+from tests.real_kafka.jars import fetch_jars, find_java
+from tests.served import Served, kview_environment
+
+BROKERS = 9
+TOPICS, WIDE_TOPICS = 9_000, 3_000
+GROUPS, STOPPED, TOPICS_A_GROUP = 2_200, 194, 4
+MANY_GROUPS, ONE_TOPIC, ONE_TOPIC_PARTITIONS = 15_000, "orders", 12
+RECORDS = 5
+ROUNDS = 8
+PRESSES = 40
+NO_ANSWER_S = 2.0
+INTERVAL_S = 3.0
+"""The interval of kview: nine simulated brokers in one process need more than a second for their answers."""
+WATCHED_S = 20.0
+PATIENCE_S = 300.0
+
+
+class World(NamedTuple):
+    """A filled cluster."""
+
+    bootstrap: str
+    partitions: int
+    groups: int
+    shows: str
+    """What stands on the screen once there are data of groups."""
+
+
+@contextmanager
+def many_partitions() -> Iterator[World]:
+    """Serve 39,000 partitions in 9,000 topics and 2,200 groups with a member each, of which 194 have left."""
+    sizes = {f"topic-{n:04}": 5 if n < WIDE_TOPICS else 4 for n in range(TOPICS)}
+    flags = [word for topic, size in sizes.items() for word in ("--topic", f"{topic}:{size}:3")]
+    settings = ("group.initial.rebalance.delay.ms=0",)
+    with Served("--brokers", str(BROKERS), "--racks", "3", "--empty", *flags, settings=settings) as cluster:
+        first = cluster.addresses[0]
+        for leader, parts in big_clusters.leaders(first).items():
+            big_clusters.produce(leader, parts, RECORDS)
+        names = list(sizes)
+        groups = {
+            f"{'audit' if n < STOPPED else 'reader'}-{n:04}": {
+                topic: list(range(sizes[topic]))
+                for topic in (names[(n * TOPICS_A_GROUP + k) % TOPICS] for k in range(TOPICS_A_GROUP))
+            }
+            for n in range(GROUPS)
+        }
+        for coordinator, some in big_clusters.coordinators(first, list(groups)).items():
+            members = big_clusters.join(coordinator, {group: groups[group] for group in some})
+            commits = {
+                group: {
+                    topic: dict.fromkeys(parts, 1 if group.startswith("audit") else RECORDS)
+                    for topic, parts in groups[group].items()
+                }
+                for group in some
+            }
+            big_clusters.commit_as(coordinator, members, commits)
+            stopped = {group: member for group, member in members.items() if group.startswith("audit")}
+            big_clusters.leave(coordinator, stopped)
+        yield World(cluster.bootstrap, sum(sizes.values()), GROUPS, "audit-0")
+
+
+def fill_many_groups(first: Address, bootstrap: str) -> World:
+    """Let 15,000 groups without members commit on one topic."""
+    for leader, parts in big_clusters.leaders(first).items():
+        big_clusters.produce(leader, parts, RECORDS)
+    groups = [f"job-{n:05}" for n in range(MANY_GROUPS)]
+    offsets = {ONE_TOPIC: dict.fromkeys(range(ONE_TOPIC_PARTITIONS), RECORDS - 1)}
+    for coordinator, some in big_clusters.coordinators(first, groups).items():
+        big_clusters.commit(coordinator, dict.fromkeys(some, offsets))
+    return World(bootstrap, ONE_TOPIC_PARTITIONS, MANY_GROUPS, "job-0")
+
+
+@contextmanager
+def many_groups(is_real: bool) -> Iterator[World]:
+    """Serve one topic that 15,000 groups read."""
+    if not is_real:
+        topic = f"{ONE_TOPIC}:{ONE_TOPIC_PARTITIONS}:3"
+        with Served("--brokers", str(BROKERS), "--empty", "--topic", topic, settings=()) as cluster:
+            yield fill_many_groups(cluster.addresses[0], cluster.bootstrap)
+        return
+    java = find_java()
+    with (
+        tempfile.TemporaryDirectory(prefix="kview-kafka-") as folder,
+        RealKafka(Path(folder), java, fetch_jars(java), brokers=3) as cluster,
+    ):
+        placed = [[(p + r) % 3 for r in range(3)] for p in range(ONE_TOPIC_PARTITIONS)]
+        cluster.create_topic(ONE_TOPIC, placed)
+        yield fill_many_groups(cluster.address(0), cluster.bootstrap_servers)
+
+
+def line(name: str, value: float, unit: str, most: float | None = None) -> None:
+    """Print one figure, next to its limit if it has one."""
+    limit = f"   ≤ {most:g} {unit}  {'ok' if value <= most else 'OVER'}" if most is not None else ""
+    print(f"  {name:46} {value:9.2f} {unit:6}{limit}", flush=True)
+
+
+def rounds(world: World) -> None:
+    """Measure observations and what is derived of them, without a screen."""
+    observer = Observer(
+        [Address.parse(server) for server in world.bootstrap.split(",")],
+        ObserveSettings(interval_s=INTERVAL_S),
+    )
+    observer.connect()
+    state = State()
+    taken: dict[str, list[float]] = {"observe": [], "derive": [], "wall": [], "requests": []}
+    for number in range(ROUNDS + 4):
+        wall_s = time.monotonic()
+        process_s = time.process_time()
+        snapshot = observer.observe()
+        observed_s = time.process_time() - process_s
+        process_s = time.process_time()
+        state, view = step(state, snapshot)
+        derived_s = time.process_time() - process_s
+        took_s = time.monotonic() - wall_s
+        if number >= 4:
+            taken["observe"].append(observed_s)
+            taken["derive"].append(derived_s)
+            taken["wall"].append(took_s)
+            taken["requests"].append(snapshot.observation.requests)
+        time.sleep(max(0.0, INTERVAL_S - took_s))
+    observer.close()
+    assert len(view.snapshot.groups) == world.groups, len(view.snapshot.groups)
+    print(f"  read: {len(view.snapshot.partitions):,} partitions, {len(view.snapshot.groups):,} groups")
+    line("an observation, CPU", statistics.median(taken["observe"]), "s")
+    line("what is derived of it, CPU", statistics.median(taken["derive"]), "s")
+    line(
+        "the worst of both, CPU", max(map(sum, zip(taken["observe"], taken["derive"], strict=True))), "s", 2.0
+    )
+    line("an observation with what is derived, wall", statistics.median(taken["wall"]), "s")
+    line("requests a second", statistics.mean(taken["requests"]) / INTERVAL_S, "/s", 60)
+
+
+@contextmanager
+def on_a_terminal(command: Sequence[str], state: str) -> Iterator[PseudoTerminal]:
+    """Run a program on a terminal of 120×40."""
+    environment = {**kview_environment(), "TERM": "xterm-256color", "LC_ALL": "C.UTF-8"}
+    environment |= {"XDG_STATE_HOME": state, "PYTHONPYCACHEPREFIX": f"{state}/compiled"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    terminal = PseudoTerminal(list(command), 120, 40, environment, settled_s=0)
+    try:
+        yield terminal
+    finally:
+        terminal.end()
+
+
+def kview(world: World, state: str) -> list[str]:
+    """Return the command of the dashboard."""
+    return [
+        sys.executable,
+        "-m",
+        "kview",
+        "connect",
+        world.bootstrap,
+        "--no-spark",
+        "--interval",
+        f"{INTERVAL_S:g}s",
+    ]
+
+
+def dashboard(world: World, state: str) -> None:
+    """Measure the dashboard as a process."""
+    with on_a_terminal(kview(world, state), state) as terminal:
+        terminal.wait_for_text(r"answer")
+        terminal.press("q")
+        terminal.wait_for_end()
+    with on_a_terminal(kview(world, state), state) as terminal:
+        terminal.wait_for(lambda: world.shows in terminal.text(), "first data", PATIENCE_S)
+        line("first data on the screen, wall", time.monotonic() - terminal.began_s, "s", 3.0)
+        line("  CPU until then", cpu_s([terminal.pid]), "s")
+        settle(terminal, 10.0)
+        began_s, began_cpu_s = time.monotonic(), cpu_s([terminal.pid])
+        settle(terminal, WATCHED_S)
+        used_s = (cpu_s([terminal.pid]) - began_cpu_s) / (time.monotonic() - began_s)
+        line("CPU a second, watching screen 1", used_s, "s")
+        if asked := re.search(r"([\d.,]+) req/s", terminal.text()):
+            line("requests a second, as the head says", float(asked[1].replace(",", "")), "/s", 60)
+        for name, before, keys in (
+            ("1", "1", "jjkj"), ("3", "3", "jjkj"), ("4", "4", "jjkj"), ("5", "5", "jjkj"),
+            ("a group", "5\r", "jjkj"), ("screens", "1", "23451"),
+        ):  # fmt: skip
+            press(terminal, before)
+            took_ms, cpu_ms = key_times(terminal, keys)
+            line(f"keys, {name}: p50", statistics.median(took_ms), "ms")
+            line(f"keys, {name}: p99", sorted(took_ms)[int(len(took_ms) * 0.99)], "ms", 80)
+            line(f"keys, {name}: mean CPU of the process", cpu_ms, "ms")
+            if name == "a group":
+                press(terminal, "\x1b")
+        line("memory", resident_bytes(tree(terminal.pid)) / 2**20, "MB", 400)
+
+
+def press(terminal: PseudoTerminal, keys: str) -> None:
+    """Press keys, and wait until all is drawn."""
+    for key in keys:
+        terminal.press(key)
+        settle(terminal, 1.0)
+
+
+def key_times(terminal: PseudoTerminal, keys: str) -> tuple[list[float], float]:
+    """Return the ms from each key to the first byte that answers it, and the mean CPU time in between."""
+    took, began_cpu_s = [], cpu_s([terminal.pid])
+    for number in range(PRESSES):
+        settle(terminal, 0.13)
+        before = len(terminal.raw)
+        began_s = time.monotonic()
+        terminal.press(keys[number % len(keys)])
+        while len(terminal.raw) == before and time.monotonic() - began_s < NO_ANSWER_S:
+            terminal.read()
+        if len(terminal.raw) > before:  # a list of one row has nothing to answer
+            took.append((time.monotonic() - began_s) * 1000)
+    return took or [float("nan")], (cpu_s([terminal.pid]) - began_cpu_s) / PRESSES * 1000
+
+
+def settle(terminal: PseudoTerminal, quiet_s: float) -> None:
+    """Read for a while."""
+    until_s = time.monotonic() + quiet_s
+    while time.monotonic() < until_s:
+        terminal.read()
+        del terminal.raw[:]
+
+
+def timed(name: str, work: Callable[[], str]) -> None:
+    """Print how long another program takes."""
+    began_s = time.monotonic()
+    outcome = work()
+    line(name, time.monotonic() - began_s, "s")
+    print(f"    {outcome}")
+
+
+def peers(world: World, kaskade: str | None, state: str) -> None:
+    """Measure Kafka's own tool, which describes every group once, and another dashboard."""
+    java = find_java()
+    jars = fetch_jars(java)
+    command = [
+        str(java),
+        *HEAP,
+        *options(java, jars),
+        "-Dlog4j2.level=off",
+        "-cp",
+        CLASS_PATH.format(jars=jars),
+    ]
+    command += ["org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"]
+    command += ["--bootstrap-server", world.bootstrap, "--all-groups", "--describe", "--timeout", "300000"]
+
+    def describe() -> str:
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        except subprocess.TimeoutExpired:
+            return f"not within {PATIENCE_S:g} s"
+        return f"{len(done.stdout.splitlines()):,} lines, exit code {done.returncode}"
+
+    timed("kafka-consumer-groups --all-groups --describe", describe)
+    if kaskade:
+
+        def shown() -> str:
+            with on_a_terminal([kaskade, "admin", "-b", world.bootstrap], state) as terminal:
+                try:
+                    topic = r"topic-\d|orders"
+                    terminal.wait_for_text(topic, PATIENCE_S)
+                except AssertionError as error:
+                    return str(error)[:200]
+                return f"topics shown; {resident_bytes(tree(terminal.pid)) / 2**20:.0f} MB"
+
+        timed("kaskade admin, first data", shown)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("worlds", nargs="*", default=["many-partitions", "many-groups"])
+    parser.add_argument("--real", action="store_true")
+    parser.add_argument("--kaskade", metavar="PATH")
+    parser.add_argument("--keep", action="store_true", help="print where the cluster is, and wait for Enter")
+    parser.add_argument("--only", default="rounds dashboard peers")
+    arguments = parser.parse_args()
+    for name in arguments.worlds:
+        began_s = time.monotonic()
+        made = many_partitions() if name == "many-partitions" else many_groups(arguments.real)
+        with made as world, tempfile.TemporaryDirectory() as state:
+            print(f"{name}: {world.partitions:,} partitions, {world.groups:,} groups", flush=True)
+            line("made and filled in", time.monotonic() - began_s, "s")
+            if arguments.keep:
+                print(world.bootstrap, flush=True)
+                input()
+                continue
+            if "rounds" in arguments.only:
+                rounds(world)
+            if "dashboard" in arguments.only:
+                dashboard(world, state)
+            if "peers" in arguments.only:
+                peers(world, arguments.kaskade, state)
+
+
+if __name__ == "__main__":
+    main()
