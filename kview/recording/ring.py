@@ -27,9 +27,9 @@ EARLIER_RUNS = 3
 
 LOCK = "lock"
 
-_starting = threading.RLock()
-"""Held while a folder is made and locked, so that another cluster of this run does not take it for one that
-has ended."""
+_changing = threading.RLock()
+"""Held while a folder is made and locked, and while others are removed: the clusters of this run share the
+folders of earlier ones."""
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -63,7 +63,7 @@ class FlightRecorder:
         self._limit_bytes = limit_bytes
         self._limit_ms = limit_ms
         self.folder = flight_folder(state) / run
-        with _starting:
+        with _changing:
             self._writer = RecordingWriter(self.folder)
             # Locked while this process lives. If another process can take the lock, this run has ended.
             self._lock = _locked(self.folder)
@@ -100,8 +100,11 @@ class FlightRecorder:
         return keep(self.folder, name, self._state)
 
     def _make_room(self, now_ms: int) -> None:
-        with _starting:
-            earlier = _ended_runs(self.folder)
+        with _changing:
+            self._remove_what_exceeds(now_ms)
+
+    def _remove_what_exceeds(self, now_ms: int) -> None:
+        earlier = _ended_runs(self.folder)
         runs = list(dict.fromkeys(map(_run_of, earlier)))[:EARLIER_RUNS]
         for folder in earlier:
             if _run_of(folder) not in runs:
@@ -211,16 +214,21 @@ def _ended_runs(mine: Path) -> list[Path]:
         if folder == mine:
             continue
         try:
-            descriptor = _locked(folder)
-        except OSError:
+            os.close(_locked(folder))
+            out.append((folder.stat().st_mtime, folder))
+        except OSError:  # it is locked, or another run has removed it
             continue
-        os.close(descriptor)
-        out.append((folder.stat().st_mtime, folder))
     return [folder for _, folder in sorted(out, reverse=True)]
 
 
 def _size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    """Return how many bytes a folder has, as far as nobody removes it meanwhile."""
+    size = 0
+    for path, _, files in os.walk(folder):
+        for file in files:
+            with suppress(OSError):
+                size += os.stat(os.path.join(path, file)).st_size
+    return size
 
 
 __all__ = ["FlightRecorder", "find_recording", "keep", "kept_folder"]
