@@ -63,7 +63,6 @@ class Exporter(Collector):
         self._writing = threading.Lock()
         self._written: tuple[object, bool, float, bytes] | None = None
         """What the last page was written from, whether that was too old, when that was, and the page."""
-        self._server: Server | None = None
 
     def take(self, snapshot: Snapshot, view: View | None) -> None:
         """Serve this view from now on."""
@@ -103,16 +102,11 @@ class Exporter(Collector):
             return False, "no observation yet"
         return not self._is_old(last), f"last observation {self._clock_s() - last[2]:.1f} s ago"
 
-    def start(self, address: Address) -> int:
-        """Listen on `address`, and return the port. Raises BadUse."""
-        self._server = serve(self, address)
-        return int(self._server.server_address[1])
-
-    def stop(self) -> None:
-        """Stop listening."""
-        server, self._server = self._server, None
-        if server is not None:
-            server.stop()
+    @property
+    def is_stuck(self) -> bool:
+        """Whether kview has observed the cluster, and does not any more. A cluster that does not answer is
+        observed: that is what kview sees."""
+        return self._last is not None and self._is_old(self._last)
 
 
 class Pages(Protocol):
@@ -131,7 +125,8 @@ class Pages(Protocol):
 
 
 class FleetPages:
-    """Answers scrapes from the last views of several clusters. Every series has the label `cluster`."""
+    """Answers scrapes from the last views of several clusters. Every series of a cluster has the label
+    `cluster`; those of the process have not."""
 
     def __init__(
         self, clusters: Mapping[str, Exporter], clock_s: Callable[[], float] = time.monotonic
@@ -164,10 +159,12 @@ class FleetPages:
         yield from families.values()
 
     def health(self) -> tuple[bool, str]:
-        """Return whether kview is observing all clusters, and what it says of each."""
+        """Return whether kview observes all clusters that it has reached, and one at least, and what it says
+        of each. One that was never reached does not make kview unhealthy: to restart it would not help."""
         each = {cluster: exporter.health() for cluster, exporter in self._clusters.items()}
         said = "; ".join(f"{cluster}: {text}" for cluster, (_, text) in each.items())
-        return all(healthy for healthy, _ in each.values()), said
+        is_stuck = any(exporter.is_stuck for exporter in self._clusters.values())
+        return any(healthy for healthy, _ in each.values()) and not is_stuck, said
 
 
 def serve(pages: Pages, address: Address) -> "Server":

@@ -4,7 +4,7 @@ import socket
 import threading
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
@@ -15,7 +15,7 @@ from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.address import Address
 from kview.model.snapshot import Snapshot
-from kview.run.exporter import LEAST_SERVED_S, MOST_SCRAPES, Exporter, FleetPages
+from kview.run.exporter import LEAST_SERVED_S, MOST_SCRAPES, Exporter, FleetPages, Server, serve
 from tests.clocks import SetClock
 from tests.plain.scraped import problems, read, value
 from tests.waiting import PATIENCE_S, wait_until
@@ -28,16 +28,25 @@ def clock() -> SetClock:
 
 
 @pytest.fixture
-def exporter(clock: SetClock) -> Iterator[Exporter]:
-    made = Exporter(interval_s=1.0, clock_s=clock)
-    yield made
-    made.stop()
+def exporter(clock: SetClock) -> Exporter:
+    return Exporter(interval_s=1.0, clock_s=clock)
 
 
-def free() -> Address:
-    """An address at which nobody listens."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as bound:
-        return Address("127.0.0.1", bound.getsockname()[1])
+Listen = Callable[[Exporter], int]
+
+
+@pytest.fixture
+def listen() -> Iterator[Listen]:
+    """Serves pages until the test ends, and returns the port."""
+    servers: list[Server] = []
+
+    def begin(pages: Exporter) -> int:
+        servers.append(serve(pages, Address("127.0.0.1", 0)))
+        return int(servers[-1].server_address[1])
+
+    yield begin
+    for server in servers:
+        server.stop()
 
 
 def get(port: int, path: str) -> tuple[int, str]:
@@ -49,8 +58,8 @@ def get(port: int, path: str) -> tuple[int, str]:
         return refused.code, refused.read().decode()
 
 
-def test_a_scrape_and_the_health_of_kview(exporter: Exporter, clock: SetClock) -> None:
-    port = exporter.start(free())
+def test_a_scrape_and_the_health_of_kview(exporter: Exporter, listen: Listen, clock: SetClock) -> None:
+    port = listen(exporter)
     assert get(port, "/healthz") == (503, "not ok: no observation yet\n")
     status, page = get(port, "/metrics")
     assert status == 200 and value(read(page), "kview_brokers") is None
@@ -75,20 +84,20 @@ def test_a_scrape_and_the_health_of_kview(exporter: Exporter, clock: SetClock) -
 
 def test_a_port_in_use_and_an_address_of_another_machine(exporter: Exporter) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken, pytest.raises(BadUse) as refused:
-        exporter.start(Address("127.0.0.1", taken.getsockname()[1]))
+        serve(exporter, Address("127.0.0.1", taken.getsockname()[1]))
     assert refused.value.kind is ErrorKind.METRICS_PORT_IN_USE
     with pytest.raises(BadUse) as refused:
-        exporter.start(Address("192.0.2.1", free().port))
+        serve(exporter, Address("192.0.2.1", 9308))
     assert refused.value.kind is ErrorKind.METRICS_NOT_SERVED
     with pytest.raises(BadUse) as refused:
-        exporter.start(Address("a" * 70, free().port))
+        serve(exporter, Address("a" * 70, 9308))
     assert refused.value.kind is ErrorKind.METRICS_NOT_SERVED
 
 
-def test_clients_that_send_half_a_request_keep_nobody_out() -> None:
+def test_clients_that_send_half_a_request_keep_nobody_out(listen: Listen) -> None:
     """They have all threads for a moment, in which the others wait."""
     exporter = Exporter(interval_s=1.0, asked_within_s=0.5)
-    port = exporter.start(free())
+    port = listen(exporter)
     half = [socket.create_connection(("127.0.0.1", port)) for _ in range(2 * MOST_SCRAPES)]
     try:
         for each in half:
@@ -98,27 +107,27 @@ def test_clients_that_send_half_a_request_keep_nobody_out() -> None:
     finally:
         for each in half:
             each.close()
-        exporter.stop()
     assert statuses == {200}
 
 
 def test_it_ends_while_all_threads_are_busy() -> None:
     exporter = Exporter(interval_s=1.0, asked_within_s=PATIENCE_S)
-    port = exporter.start(free())
+    server = serve(exporter, Address("127.0.0.1", 0))
+    port = server.server_address[1]
     silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST_SCRAPES + 1)]
     try:
         wait_until(lambda: threading.active_count() > MOST_SCRAPES, "all threads are busy")
-        exporter.stop()
+        server.stop()
     finally:
         for each in silent:
             each.close()
 
 
-def test_many_scrapes_at_once_and_scrapers_that_never_read(exporter: Exporter) -> None:
+def test_many_scrapes_at_once_and_scrapers_that_never_read(exporter: Exporter, listen: Listen) -> None:
     """A page is written once for all of them, and who does not read it holds up nobody else."""
     view = Counted(next(views((default_world().tick(),))))
     exporter.take(view.snapshot, view)  # type: ignore[arg-type]
-    port = exporter.start(free())
+    port = listen(exporter)
     get(port, "/metrics")
     once = view.read
     lazy = [socket.create_connection(("127.0.0.1", port)) for _ in range(MOST_SCRAPES - 4)]
@@ -151,15 +160,12 @@ def test_a_scrape_that_takes_long_holds_up_no_observation(exporter: Exporter, cl
     assert value(read(exporter.page().decode()), "kview_observations_total") == 2
 
 
-def test_a_client_that_sends_its_request_for_ever_is_cut_off() -> None:
+def test_a_client_that_sends_its_request_for_ever_is_cut_off(listen: Listen) -> None:
     impatient = Exporter(interval_s=1.0, request_within_s=0.2)
-    port = impatient.start(free())
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as dripping:
-            dripping.sendall(b"GET /healthz HTTP/1.0\r\nX-Long: ")
-            wait_until(lambda: not sends(dripping), "the connection is cut")
-    finally:
-        impatient.stop()
+    port = listen(impatient)
+    with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as dripping:
+        dripping.sendall(b"GET /healthz HTTP/1.0\r\nX-Long: ")
+        wait_until(lambda: not sends(dripping), "the connection is cut")
 
 
 def sends(connection: socket.socket) -> bool:
@@ -210,9 +216,21 @@ def test_several_clusters_are_told_apart_by_a_label(clock: SetClock) -> None:
     assert value(series, "kview_observations_total", cluster="us") == 1
     assert value(series, "kview_brokers", cluster="gone") is None
     assert value(series, "kview_build_info", cluster="gone", version=__version__) == 1
-    healthy, said = pages.health()
-    assert not healthy and "gone: no observation yet" in said
     clusters["gone"].take(view.snapshot, view)
     clock.now_s += LEAST_SERVED_S
     assert value(read(pages.page().decode()), "kview_brokers", cluster="gone") == 6
-    assert pages.health()[0]
+
+
+def test_one_of_several_clusters_that_is_never_reached_restarts_nobody(clock: SetClock) -> None:
+    clusters = {name: Exporter(interval_s=1.0, clock_s=clock) for name in ("eu", "us", "gone")}
+    pages = FleetPages(clusters, clock)
+    assert not pages.health()[0]
+    view = next(views((default_world().tick(),)))
+    for name in ("eu", "us"):
+        clusters[name].take(view.snapshot, view)
+    healthy, said = pages.health()
+    assert healthy and "gone: no observation yet" in said
+    clock.now_s += 16
+    clusters["us"].take(view.snapshot, view)
+    healthy, said = pages.health()
+    assert not healthy and "eu: last observation 16.0 s ago" in said, "it is not observed any more"
