@@ -1,7 +1,9 @@
 """`kview connect`: a dashboard for an existing cluster. This command only reads."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import normalize
 
 import click
 from msgspec.structs import replace
@@ -68,12 +70,32 @@ def connect(
 
     clusters = targets_of(targets, all_profiles, command_config, maps, registry_url=registry_url)
     is_several, shown = len(clusters) > 1, []
+    # Several clusters may have one that calls.
+    calls = any(target.profile is not None and target.profile.on_finding for target in clusters)
+    flags["on_finding"] = calls and not flags["once"]
     for target in clusters:
         with named(target.called if is_several else ""):
             shown.append(_shown(ctx, target, flags, is_several))
-            check_target(shown[-1].display.record)
+    _check_folders(shown)
+    for each in shown:
+        with named(each.name if is_several else ""):
+            check_target(each.display.record)
     # A recording is of the clusters that the user named, and the user chose its folder.
     ctx.exit(show(shown, None if shown[0].display.record.folder else _Others(ctx, flags)))
+
+
+def _check_folders(shown: "Sequence[Shown]") -> None:
+    """Check that no two clusters are recorded to one folder. Raises UsageError."""
+    folders: dict[str, str] = {}
+    for each in shown:
+        folder = each.display.record.folder
+        if folder is not None:
+            other = folders.setdefault(normalize("NFC", str(folder)).casefold(), each.name)
+            if other != each.name:
+                raise click.UsageError(
+                    f"{other} and {each.name} cannot be recorded together: many file systems would give both"
+                    " the same folder"
+                )
 
 
 class _Others:
@@ -88,7 +110,13 @@ class _Others:
 
     def shown(self, name: str) -> "Shown":
         """Return what is shown of a profile. Raises BadUse if its settings are wrong."""
-        return _shown(self._ctx, target_of(name), self._flags)
+        from kview.config.profiles import config_path
+
+        try:
+            return _shown(self._ctx, target_of(name), self._flags)
+        except click.UsageError as error:
+            reason = error.format_message()
+            raise BadUse(ErrorKind.CONFIG_WRONG, file=str(config_path()), reason=reason) from error
 
 
 def _shown(
@@ -104,8 +132,7 @@ def _shown(
         display = display_of(ctx, flags)
     else:
         profile = target.profile
-        own = {**of_profile(ctx, profile), "on_finding": hook is not None and not flags["once"]}
-        display = display_of(ctx, flags, own)
+        display = display_of(ctx, flags, of_profile(ctx, profile))
         display = replace(display, production=profile.production, colour=profile.colour or "")
     if is_one_of_several and display.record.folder is not None:
         folder = display.record.folder / folder_name(target.called)

@@ -174,19 +174,27 @@ def targets_of(
 
 @contextmanager
 def named(cluster: str) -> Iterator[None]:
-    """Let a BadUse in this block say which cluster it is about, '' if there is only one."""
+    """Let a BadUse or UsageError in this block say which cluster it is about, '' if there is only one."""
     try:
         yield
     except BadUse as error:
         if not cluster:
             raise
         raise BadUse(error.kind, **error.values, cluster=cluster) from error
+    except click.UsageError as error:
+        if not cluster:
+            raise
+        raise click.UsageError(f"{cluster}: {error.format_message()}", error.ctx) from error
 
 
 def folder_name(cluster: str) -> str:
-    """Return the name of a cluster's folder: the cluster's own, if it has only what is usual in file
-    names."""
-    return re.sub(r"[^A-Za-z0-9._-]", "_", cluster).lstrip(".") or "_"
+    """Return the name of a cluster's folder, which no other cluster has: its own, with all but letters,
+    digits, `_`, `.` and `-` as `%` and two hexadecimal digits for each byte."""
+
+    def encoded(found: re.Match[str]) -> str:
+        return "".join(f"%{byte:02X}" for byte in found[0].encode())
+
+    return re.sub(r"^\.|[^\w.-]", encoded, cluster)
 
 
 def _target_of(

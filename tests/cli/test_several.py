@@ -7,6 +7,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 
+from kview.cli.targets import folder_name
 from kview.recording.reader import Recording
 from tests.cli.commands import run_here
 from tests.observe.fake_broker import FakeBroker
@@ -72,6 +73,38 @@ def test_two_recordings_of_one_cluster_do_not_mix(clusters: dict[str, str], tmp_
         done = run_here("connect", "eu", "us", *QUICK, "--record", str(tmp_path / "r"), environment=clusters)
         assert done.returncode == code
     assert done.stderr.startswith(f"kview: eu: {tmp_path / 'r' / 'eu'} ")
+
+
+def test_folders_of_two_clusters_are_two(clusters: dict[str, str], tmp_path: Path) -> None:
+    assert [*map(folder_name, ("a:1", "a_1", "北京", "..", "a/b", "a%3A1"))] == [
+        "a%3A1",
+        "a_1",
+        "北京",
+        "%2E.",
+        "a%2Fb",
+        "a%253A1",
+    ]
+    with (tmp_path / "kview" / "config.toml").open("a") as config:
+        config.write('[clusters.EU]\nservers = "a:1"\n')
+    done = run_here("connect", "eu", "EU", *QUICK, "--record", str(tmp_path / "r"), environment=clusters)
+    assert done.returncode == 2 and "eu and EU cannot be recorded together" in done.stderr
+    assert not (tmp_path / "r").exists()
+
+
+def test_a_wrong_value_of_a_profile_names_it(clusters: dict[str, str], tmp_path: Path) -> None:
+    with (tmp_path / "kview" / "config.toml").open("a") as config:
+        config.write('[clusters.wrong]\nservers = "a:1"\ninterval = "nonsense"\n')
+    done = run_here("connect", "eu", "wrong", "--once", environment=clusters)
+    assert done.returncode == 2 and "wrong: " in done.stderr and "nonsense" in done.stderr
+
+
+def test_quiet_needs_one_cluster_that_calls(clusters: dict[str, str], tmp_path: Path) -> None:
+    done = run_here("connect", "eu", "us", "--quiet", environment=clusters)
+    assert done.returncode == 2 and "--quiet needs" in done.stderr
+    with (tmp_path / "kview" / "config.toml").open("a") as config:
+        config.write('[clusters.calls]\nservers = "a:1"\non-finding = "true"\ncommand-config = "/nowhere"\n')
+    done = run_here("connect", "eu", "calls", "--quiet", environment=clusters)
+    assert "--quiet" not in done.stderr
 
 
 @pytest.mark.quick(6)
