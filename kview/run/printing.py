@@ -19,7 +19,7 @@ from kview.language.errors import sentence
 from kview.model.notices import Notice
 from kview.plain.blocks import block
 from kview.plain.documents import document
-from kview.run.observing import Fold, Source, Taker, new_fold, views
+from kview.run.observing import STOP_WITHIN_S, Fold, Source, Taker, new_fold, views
 from kview.run.recorder import TEXT_CLOSES_WITHIN_S, Recorder
 from kview.run.settings import Display, Format
 
@@ -58,15 +58,46 @@ def print_all(printed: Sequence[Printed]) -> int:
     the worst error of several clusters. The error of a single one is raised, but only before the first view.
     """
     ending = threading.Event()
-    if len(printed) == 1:
-        _recorded(printed[0], ending, False)
+    is_several = len(printed) > 1
+    recorders = [_recorder(each, is_several) for each in printed]
+    printed = [
+        each if recorder is None else each._replace(takers=(recorder.offer, *each.takers))
+        for each, recorder in zip(printed, recorders, strict=True)
+    ]
+    try:
+        if is_several:
+            return _print_each(printed, ending)
+        _print_source(printed[0], ending, False)
         return 0
+    finally:
+        until_s = time.monotonic() + TEXT_CLOSES_WITHIN_S
+        for recorder in recorders:
+            if recorder is not None:
+                recorder.end()
+        for each, recorder in zip(printed, recorders, strict=True):
+            if recorder is not None:
+                recorder.stop(max(0.0, until_s - time.monotonic()))
+                if recorder.unfinished is not None:
+                    _say(sentence(recorder.unfinished), each, is_several)
+
+
+def _recorder(printed: Printed, is_one_of_several: bool) -> Recorder | None:
+    """Return what records a source, which has begun, None if nothing does."""
+    if printed.display.record.folder is None:
+        return None
+    recorder = Recorder(printed.display.record)
+    recorder.start(lambda notice: _say(notices.text(notice), printed, is_one_of_several))
+    return recorder
+
+
+def _print_each(printed: Sequence[Printed], ending: threading.Event) -> int:
+    """Print several sources until they end, and return the exit code of the worst error."""
     codes = [0] * len(printed)
 
     def run(at: int) -> None:
         each = printed[at]
         try:
-            _recorded(each, ending, True)
+            _print_source(each, ending, True)
         except KviewError as error:
             codes[at] = error.exit_code
             _say(sentence(error), each, True)
@@ -85,25 +116,11 @@ def print_all(printed: Sequence[Printed]) -> int:
             thread.join()
     finally:
         ending.set()
-        until_s = time.monotonic() + TEXT_CLOSES_WITHIN_S
+        # One that is connecting may take seconds. Nobody waits for it.
+        until_s = time.monotonic() + STOP_WITHIN_S
         for thread in threads:
             thread.join(max(0.0, until_s - time.monotonic()))
     return max(codes)
-
-
-def _recorded(printed: Printed, ending: threading.Event, is_one_of_several: bool) -> None:
-    if printed.display.record.folder is None:
-        _print_source(printed, ending, is_one_of_several)
-        return
-    recorder = Recorder(printed.display.record)
-    recorder.start(lambda notice: _say(notices.text(notice), printed, is_one_of_several))
-    printed = printed._replace(takers=(recorder.offer, *printed.takers))
-    try:
-        _print_source(printed, ending, is_one_of_several)
-    finally:
-        recorder.stop(TEXT_CLOSES_WITHIN_S)
-        if recorder.unfinished is not None:
-            _say(sentence(recorder.unfinished), printed, is_one_of_several)
 
 
 def _print_source(printed: Printed, ending: threading.Event, is_one_of_several: bool) -> None:
@@ -177,13 +194,16 @@ def _print(
         sys.stdout.flush()
 
 
-def note(notice: Notice, ascii_only: bool) -> None:
-    """Print a notice on standard error."""
-    print(_fit(ascii_only)(glyphs.printable(f"kview: {notices.text(notice)}")), file=sys.stderr, flush=True)
+def note(notice: Notice, ascii_only: bool, cluster: str = "") -> None:
+    """Print a notice on standard error, with the name of the `cluster` if there are several."""
+    _print_error(notices.text(notice), ascii_only, cluster)
 
 
 def _say(text: str, printed: Printed, is_one_of_several: bool) -> None:
     """Print on standard error what is to be said of a source."""
-    of = f"{printed.name}: " if is_one_of_several else ""
-    fit = _fit(printed.display.ascii_only)
-    print(fit(glyphs.printable(f"kview: {of}{text}")), file=sys.stderr, flush=True)
+    _print_error(text, printed.display.ascii_only, printed.name if is_one_of_several else "")
+
+
+def _print_error(text: str, ascii_only: bool, cluster: str) -> None:
+    of = f"{cluster}: " if cluster else ""
+    print(_fit(ascii_only)(glyphs.printable(f"kview: {of}{text}")), file=sys.stderr, flush=True)

@@ -114,10 +114,11 @@ def _print(shown: Sequence[Shown], stack: ExitStack) -> int:
     for each in shown:
         each, hooks = hooked(each, stack)
         display = each.display
+        say = partial(note, ascii_only=display.ascii_only, cluster=each.name if len(shown) > 1 else "")
         for notice in each.opening:
-            note(notice, display.ascii_only)
+            say(notice)
         if hooks is not None:
-            hooks.on_notice = partial(note, ascii_only=display.ascii_only)
+            hooks.on_notice = say
         hear = None if hooks is None else hooks.hear
         printed.append(Printed(each.source, each.name, display, each.takers, hear))
         if hooks is not None or display.record.folder is not None:
