@@ -6,6 +6,7 @@ from kview.language.glyphs import DOT, DOWN, UP
 CONNECTING = "connecting"
 NOT_REACHED = "cannot be reached"
 NO_NEW_FIGURES = "no new figures"
+RESTARTED = "restarted"
 WELL = "well"
 ALL_WELL = "ALL WELL"
 NO_CLUSTER = "no cluster"

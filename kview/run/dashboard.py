@@ -23,6 +23,7 @@ from kview.run.spark import Spark
 
 if TYPE_CHECKING:
     from kview.run.show import Shown
+    from kview.tui.actions import Keys
     from kview.tui.app import KviewApp
     from kview.tui.session import Session
     from kview.tui.teaching import Teaching
@@ -104,21 +105,20 @@ def wall_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def new_session(run: Run | None, name: str, interval_ms: int, display: Display) -> "Session":
+def new_session(run: Run | None, name: str, interval_ms: int, display: Display, keys: "Keys") -> "Session":
     """Return what every dashboard of a source called `name` has, without a `run` only what all have in
-    common. Raises BadUse if the keys' file is wrong."""
+    common."""
     from kview.config.profiles import config_path
-    from kview.tui.keymap import read_keys
-    from kview.tui.session import Session
+    from kview.tui.session import NoFeed, Session
     from kview.tui.widgets.header import SourceInfo
 
     return Session(
-        feed=run,
+        feed=NoFeed() if run is None else run,
         source=SourceInfo(name, interval_ms, display.production, display.colour),
         clock_ms=wall_ms if run is None else run.clock_ms,
         wall_ms=wall_ms,
         timeline=run,
-        keys=read_keys(),
+        keys=keys,
         theme=display.theme,
         ascii_only=display.ascii_only,
         mouse=not display.no_mouse,

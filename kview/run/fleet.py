@@ -1,6 +1,7 @@
 """The clusters that a run of kview observes. Each is observed until kview ends, also while another is
 shown."""
 
+import logging
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -10,6 +11,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace as of_display
 
 from kview.derive.view import View
 from kview.errors import ErrorFacts, KviewError
@@ -22,7 +25,6 @@ from kview.run.dashboard import RECORDING_STARTS_AFTER_S, Beside, drive, new_ses
 from kview.run.memory import ChoiceFiles
 from kview.run.recorder import Recorder
 from kview.run.saves import FolderSaves
-from kview.run.settings import Display
 from kview.run.show import Others, Shown, hooked
 from kview.run.spark import Spark
 from kview.run.timeline import LiveTimeline
@@ -30,7 +32,10 @@ from kview.tui.widgets.fleet import Member
 from kview.tui.widgets.header import SourceInfo
 
 if TYPE_CHECKING:
+    from kview.tui.actions import Keys
     from kview.tui.session import Session
+
+_log = logging.getLogger(__name__)
 
 
 class Kept:
@@ -52,8 +57,8 @@ class Kept:
         from kview.tui.session import Opened
 
         self._stack = ExitStack()
-        shown = replace(shown, display=terminal.fitted(shown.display)[1])
-        self.shown, hooks = shown, _ = hooked(shown, self._stack)
+        shown, hooks = hooked(replace(shown, display=terminal.fitted(shown.display)[1]), self._stack)
+        self.shown = shown
         display = shown.display
         self._recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
         self.timeline = LiveTimeline(
@@ -93,19 +98,16 @@ class Kept:
         display = self.shown.display
         source = SourceInfo(self.name, display.interval_ms, display.production, display.colour)
         view, notice = self.timeline.newest
-        error = self.timeline.error
-        if error is not None:
-            notice = not_shown(self.name, error)
-        return Member(source, self._began_ms, view, notice)
+        return Member(source, self._began_ms, view, notice, self._opened.incidents)
 
-    def session(self) -> "Session":
-        """Return its dashboard. Raises BadUse if the keys' file is wrong."""
+    def session(self, keys: "Keys") -> "Session":
+        """Return its dashboard."""
         shown, display = self.shown, self.shown.display
         self._beside = beside = Beside(
             None if display.no_spark else Spark(self.timeline.set_aggregates, wall_ms),
             lambda: self.recording,
         )
-        session = new_session(self.timeline, self.name, display.interval_ms, display)
+        session = new_session(self.timeline, self.name, display.interval_ms, display, keys)
         return replace(
             beside.added_to(session),
             feed=self,
@@ -129,6 +131,8 @@ class Kept:
         self._recorder.on_folder, self._recorder.on_stopped = spark.read, spark.nothing_to_read
         if self._recorder.folder is not None:
             spark.read(self._recorder.folder)
+        elif self._recorder.stopped is not None:
+            spark.nothing_to_read(self._recorder.stopped)
 
     def stop(self) -> None:
         """Show nothing of it, and let it run on."""
@@ -165,7 +169,10 @@ class Fleet:
     """
 
     def __init__(self, begin_with: Sequence[Shown], others: Others | None) -> None:
-        """Raises BadUse if nothing can be shown."""
+        """Raises BadUse if the keys' file is wrong."""
+        from kview.tui.keymap import read_keys
+
+        self._keys = read_keys()
         self._others = others
         self.is_several = len(begin_with) > 1
         self._kept: dict[str, Kept] = {}
@@ -174,7 +181,7 @@ class Fleet:
         """The clusters shown, the last one at the end."""
         self._failed: set[str] = set()
         self._sparks = ThreadPoolExecutor(1, "sparks")
-        """Ends a cluster's Spark before it starts that of another."""
+        """Ends a cluster's Spark before it starts that of another, and what could not be shown."""
         self._end: Callable[[], None] = lambda: None
         self.error: BaseException | None = None
         """The error that ended the only cluster before its first view."""
@@ -182,8 +189,17 @@ class Fleet:
             self._keep(shown, self.is_several)
 
     def _keep(self, shown: Shown, patient: bool) -> Kept:
-        kept = self._kept[shown.name] = Kept(shown, patient, self._on_error, self._sparks.submit)
+        kept = self._kept[shown.name] = Kept(shown, patient, self._on_error, self._later)
         return kept
+
+    def _later(self, call: Callable[[], None]) -> None:
+        def carried_out() -> None:
+            try:
+                call()
+            except Exception:
+                _log.exception("a cluster was not begun or ended in order")
+
+        self._sparks.submit(carried_out)
 
     def begin(self) -> "Session":
         """Observe all clusters, and return what to show first."""
@@ -213,8 +229,9 @@ class Fleet:
         if kept is None:
             assert self._others is not None
             kept = self._keep(self._others.shown(name), patient=False)
+        session = kept.session(self._keys)
         self._path = [*(each for each in self._path if each != name), name]
-        return replace(kept.session(), clusters=self, has_fleet=self.is_several)
+        return replace(session, clusters=self, has_fleet=self.is_several)
 
     def fleet(self) -> "Session | None":
         """Return the session of the screen with all clusters, None if kview was begun with one."""
@@ -222,9 +239,8 @@ class Fleet:
             return None
         last, self._path = self._path[-1:], []
         display = self._kept[self._of_fleet[0]].shown.display
-        session = new_session(
-            None, "fleet", display.interval_ms, Display(theme=display.theme, ascii_only=display.ascii_only)
-        )
+        display = of_display(display, production=False, colour="")
+        session = new_session(None, "fleet", display.interval_ms, display, self._keys)
         return replace(
             session,
             clusters=self,
@@ -246,11 +262,13 @@ class Fleet:
         assert failed.timeline.error is not None
         self._path.pop()
         notice = not_shown(name, failed.timeline.error)
-        failed.end()
-        if not self._path:
-            return self.fleet()
-        self._kept[self._path[-1]].timeline.say_first(notice)
-        return self.open(self._path[-1])
+        failed.stop()
+        self._later(failed.end)
+        if not self.is_several and set(self._kept) <= self._failed:
+            self._end_by(self._kept[self._path[-1]])
+            return None
+        session = self.open(self._path[-1]) if self._path else self.fleet()
+        return None if session is None else replace(session, opening=notice)
 
     def _members(self) -> Sequence[Member]:
         return [self._kept[name].member() for name in self._of_fleet]
@@ -263,9 +281,16 @@ class Fleet:
 
     def _on_error(self, kept: Kept) -> None:
         self._failed.add(kept.name)
-        if len(self._kept) == 1:
-            self.error = kept.timeline.error
-            self._end()
+        error = kept.timeline.error
+        assert error is not None
+        if self.is_several and kept.name in self._of_fleet:
+            kept.timeline.say_why(not_shown(kept.name, error))
+        elif len(self._kept) == 1:
+            self._end_by(kept)
+
+    def _end_by(self, kept: Kept) -> None:
+        self.error = kept.timeline.error
+        self._end()
 
     def stop(self) -> None:
         """End all clusters within a second."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Generic, Protocol, TypeVar
 
 from kview.derive.view import View
-from kview.errors import ClusterUnreachable, ErrorFacts, KviewError
+from kview.errors import ErrorFacts, KviewError
 from kview.model.backoff import Backoff
 from kview.model.notices import Notice, NoticeKind, NoticeValue
 from kview.model.ports import Attention, Inspector
@@ -145,7 +145,7 @@ def views(
     """Yield a view of `source` every interval, and notices about the source, until `wait` ends it.
 
     `wait` sleeps for the given seconds and returns True when the run should end. Before the first view, this
-    raises KviewError or any other error that occurs; if `patient`, a cluster that cannot be reached becomes a
+    raises KviewError or any other error that occurs; if `patient`, a KviewError at connecting becomes a
     notice, and there is another attempt. After the first view, a failure becomes a notice, and the next
     interval is another attempt.
     """
@@ -193,7 +193,7 @@ def _connect(source: Source, wait: Callable[[float], bool], patient: bool) -> Ge
     while True:
         try:
             source.connect()
-        except ClusterUnreachable as error:
+        except KviewError as error:
             if not patient:
                 raise
             yield Notice(NoticeKind.SOURCE_NOT_REACHED, {"error": error.facts, "wait_s": back_off.pause_s})

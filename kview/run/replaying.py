@@ -62,7 +62,9 @@ def replay(recording: Recording, at_ms: int | None, speed: int, display: Display
         return print_views(shown, name, display)
     run = ReplayTimeline(recording, at_ms, speed, display.ignore_groups)
     spark = None if display.no_spark else Spark(run.set_aggregates, wall_ms)
-    session = new_session(run, name, interval_ms(recording), display)
+    from kview.tui.keymap import read_keys
+
+    session = new_session(run, name, interval_ms(recording), display, read_keys())
     if spark is not None:
         spark.read(recording.folder)
     beside = Beside(spark, lambda: recording.folder)

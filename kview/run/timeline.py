@@ -3,6 +3,7 @@ the recording."""
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -34,6 +35,9 @@ WRITTEN_WITHIN_S = 1.0
 """How long the first step back waits until the moment shown has been recorded, which takes milliseconds."""
 
 POLL_S = 0.02
+
+MOST_KEPT = 8
+"""Limit of notices that wait until a cluster is shown again. The latest say how things are."""
 
 
 class Publisher:
@@ -94,9 +98,15 @@ class Publisher:
 
     def notify(self, notice: Notice) -> None:
         """Publish a notice."""
+        self.notified(notice)
+
+    def notified(self, notice: Notice) -> bool:
+        """Publish a notice. Returns whether there is somebody to publish it to."""
         with self._calling:
-            if self._on_notice is not None:
-                self._on_notice(notice)
+            if self._on_notice is None:
+                return False
+            self._on_notice(notice)
+            return True
 
     def set_aggregates(self, aggregates: Aggregates) -> None:
         """Add these aggregates to every view from now on, and publish the last view again with them."""
@@ -149,7 +159,8 @@ class LiveTimeline:
         is tried again. `is_new_cluster` says that earlier recordings of a cluster of the same id are of
         another one, as the simulated clusters of the same seed."""
         self._is_new_cluster = is_new_cluster
-        self._opening = tuple(opening)
+        self._opening = deque(opening, MOST_KEPT)
+        """What to say the next time it is shown."""
         self.hear: Callable[[Notice], None] = lambda notice: None
         """Gets what there is to say of the source, on the observer's thread."""
         self._said: Notice | None = None
@@ -172,7 +183,6 @@ class LiveTimeline:
         """The moment at which the user paused, in epoch ms."""
         self.clock_ms = self._publisher.clock_ms
         self.set_aggregates: Callable[[Aggregates], None] = self._publisher.set_aggregates
-        self.notify: Callable[[Notice], None] = self._publisher.notify
 
     @property
     def error(self) -> BaseException | None:
@@ -193,9 +203,10 @@ class LiveTimeline:
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
         """Show it from now on, the newest view first, and start observing if nobody has. Returns at once."""
         self._publisher.start(on_view, on_notice)
-        opening, self._opening = self._opening, ()
-        for notice in (*opening, *([self._said] if self._said else ())):
-            self._publisher.notify(notice)
+        while self._opening:
+            self._publisher.notify(self._opening.popleft())
+        if self._said is not None:
+            self._publisher.notify(self._said)
         self.live()
         if not self._observing.has_begun:
             self.begin()
@@ -205,9 +216,15 @@ class LiveTimeline:
         self._publisher.stop()
         self.live()
 
-    def say_first(self, notice: Notice) -> None:
-        """Begin with this notice the next time it is shown."""
-        self._opening = (*self._opening, notice)
+    def notify(self, notice: Notice) -> None:
+        """Say a notice, or keep it until somebody is shown the cluster."""
+        if not self._publisher.notified(notice):
+            self._opening.append(notice)
+
+    def say_why(self, notice: Notice) -> None:
+        """Say why there will be no view, now and whenever it is shown."""
+        self._said = notice
+        self._publisher.notify(notice)
 
     @property
     def newest(self) -> tuple[View | None, Notice | None]:
@@ -328,9 +345,8 @@ class LiveTimeline:
         return True
 
     def _hear(self, notice: Notice) -> None:
-        self._said = notice
         self.hear(notice)
-        self._publisher.notify(notice)
+        self.say_why(notice)
 
     def _show_live(self, view: View) -> None:
         self._said = None
@@ -341,7 +357,7 @@ class LiveTimeline:
         if live:
             self._publish(view, number, live=True)
         if first:
-            self._recorder.start(self._publisher.notify)
+            self._recorder.start(self.notify)
 
     def _show_past(self, view: View | None, moment: Moment, number: int) -> None:
         is_over = view is None and moment.reading_ms == UNKNOWN

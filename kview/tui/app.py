@@ -173,6 +173,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         colourless = bool(os.environ.get("NO_COLOR")) if session.no_color is None else session.no_color
         super().__init__(colourless)
         self._ticks = 0
+        self._is_changing = False
         self._theme = ""
         """The theme that the user has chosen for all sessions, '' for that of each."""
         self.set_keymap(session.keys.textual())
@@ -249,8 +250,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def _begin(self) -> None:
         session = self.session
-        if session.feed is None:
-            return
+        if session.opening is not None:
+            self._arrived(NoticeArrived(session.opening, session))
         session.feed.start(
             lambda view: self._arrived(ViewArrived(view, session)),
             lambda notice: self._arrived(NoticeArrived(notice, session)),
@@ -258,14 +259,30 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def _leave(self) -> None:
         self._remembering.keep(self.options, self.current_mode)
-        if self.session.feed is not None:
-            self.session.feed.stop()
+        self.attention.report_none()
+        self.session.feed.stop()
 
-    def change_to(self, session: Session) -> None:
-        """Show another session soon, in place of this one."""
-        self.run_worker(self._change_to(session), exclusive=True, group="session")
+    def _ask_for(self, session: Callable[[], Session | None]) -> None:
+        """Show another session soon, in place of this one. If another change comes first, this one is not
+        wanted any more.
+
+        The app's queue carries it out: no key, click or other change comes between its steps.
+        """
+        self.call_later(self._change, session, self.session)
+
+    async def _change(self, wanted: Callable[[], Session | None], asked_in: Session) -> None:
+        if self.session is not asked_in:
+            return
+        try:
+            session = wanted()
+        except KviewError as error:
+            self.say(StatusMessage(message_of(error), remedy(error), Severity.RISK))
+            return
+        if session is not None:
+            await self._change_to(session)
 
     async def _change_to(self, session: Session) -> None:
+        self._is_changing = True
         with self.batch_update():
             self.arrivals.stop()
             self.cancel_work()
@@ -278,6 +295,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
             self._theme = self.colours.chosen or self._theme
             self._take(session)
             await self.switch_mode(_first(session))
+        self._is_changing = False
         self._begin()
 
     def _arrived(self, message: ViewArrived | NoticeArrived) -> None:
@@ -342,9 +360,9 @@ class KviewApp(OwnApp, inherit_bindings=False):
         )
         self.redraw()
 
-    def _tick(self) -> None:
+    async def _tick(self) -> None:
         if self.session.clusters is not None and (other := self.session.clusters.instead()) is not None:
-            self.change_to(other)
+            await self._change_to(other)
             return
         screen = self._visible()
         self.teaching.tick()
@@ -367,21 +385,13 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Show a cluster, or say why it cannot be shown."""
         clusters = self.session.clusters
         assert clusters is not None
-        try:
-            session = clusters.open(name)
-        except KviewError as error:
-            self.say(StatusMessage(message_of(error), remedy(error), Severity.RISK))
-        else:
-            self.change_to(session)
+        self._ask_for(lambda: clusters.open(name))
 
-    def leave_cluster(self) -> bool:
-        """Go to the screen with all clusters. Returns False if there is none, or if it is shown."""
+    def leave_cluster(self) -> None:
+        """Go to the screen with all clusters, if there is one and another is shown."""
         clusters = self.session.clusters
-        fleet = None if clusters is None or self.session.members is not None else clusters.fleet()
-        if fleet is None:
-            return False
-        self.change_to(fleet)
-        return True
+        if clusters is not None and self.session.members is None:
+            self._ask_for(clusters.fleet)
 
     # -- the status line
 
@@ -489,7 +499,11 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def go_soon(self, mode: str) -> None:
         """Go to the screen of a number key, if there is one of that name here."""
         if mode in NAMES and mode not in (FLEET, self.current_mode) and self.check_action("go", (mode,)):
-            self.run_worker(self.go.to(mode), exclusive=True, group="go")
+            self.call_later(self._go_in, self.session, mode)
+
+    async def _go_in(self, session: Session, mode: str) -> None:
+        if self.session is session:
+            await self.go.to(mode)
 
     def show_moment(self, at_ms: int, why: str = "") -> None:
         """Show the cluster at a moment (epoch ms), if it was recorded. `why` says what is to be seen."""
@@ -600,6 +614,8 @@ class KviewApp(OwnApp, inherit_bindings=False):
         The keys for faults, time and Spark exist only while they can do something.
         """
         teaching = self.teaching
+        if self._is_changing and action != "quit":
+            return False
         if self.session.members is not None and _is_about_one(action, parameters):
             return False
         if action == "lesson":

@@ -64,3 +64,9 @@ class AttentionKeys:
         if partitions != self._reported:
             self._reported = partitions
             self._attention.prefer(partitions)
+
+    def report_none(self) -> None:
+        """Tell the observer that no partition is in sight any more."""
+        if self._attention is not None and self._reported:
+            self._reported = frozenset()
+            self._attention.prefer(self._reported)

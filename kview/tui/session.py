@@ -10,6 +10,7 @@ from kview.config.themes import Themes
 from kview.derive.view import View
 from kview.model.choices import Memory
 from kview.model.lab import Lab
+from kview.model.notices import Notice
 from kview.model.ports import Attention, Feed, Inspector, Saves, SparkJob, Timeline
 from kview.model.reporting import Reports
 from kview.model.where import Candidate
@@ -30,6 +31,16 @@ class Opened:
 
     incidents: frozenset[Hashable] = frozenset()
     unclean_ms: frozenset[int] = frozenset()
+
+
+class NoFeed:
+    """The feed of a screen that shows no view."""
+
+    def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
+        """Publish nothing."""
+
+    def stop(self) -> None:
+        """Do nothing."""
 
 
 class Clusters(Protocol):
@@ -58,8 +69,7 @@ class Clusters(Protocol):
 class Session:
     """A run of the dashboard. What is None is not there: its keys do nothing, and say so."""
 
-    feed: Feed[View] | None
-    """None on the screen of all clusters."""
+    feed: Feed[View]
     source: SourceInfo
     clock_ms: Callable[[], int]
     """The time at the moment shown, epoch ms, by the snapshots' clock. It stands still while time is paused,
@@ -79,6 +89,8 @@ class Session:
     """None if kview cannot switch to another cluster."""
     members: Callable[[], Sequence[Member]] | None = None
     """Returns the clusters of the fleet as they are now. None if a single cluster is shown."""
+    opening: Notice | None = None
+    """What to say at first."""
     selected: str = ""
     """The cluster that is selected at first, '' for the first one."""
     has_fleet: bool = False

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from kview.errors import ClusterUnreachable
+from kview.language.notices import text
 from kview.model.address import Address
 from kview.model.findings import FindingKind
 from kview.model.notices import NoticeKind
@@ -14,6 +15,7 @@ from kview.run.connected import ConnectedSource
 from kview.run.fleet import Fleet
 from kview.run.settings import Display, Record
 from kview.run.show import Shown
+from kview.tui.session import Session
 from kview.tui.widgets.fleet import Member
 from tests.observe.fake_broker import FakeBroker
 from tests.real_kafka.nodes import free_ports
@@ -113,14 +115,14 @@ def test_a_cluster_that_is_left_is_observed_and_recorded_further(begin: Begin, t
             shown("one", one.address, tmp_path / "one"), others=Others(shown("other", other.address))
         )
         first = fleet.begin()
-        assert first.feed is not None and first.timeline is not None
+        assert first.timeline is not None
         seen = fakes.Shown()
         first.feed.start(seen.views.append, seen.notices.append)
         wait_until(lambda: len(seen.views) > 2, "it is shown")
         assert list(fleet.names()) == ["other"]
         second = fleet.open("other")
         first.feed.stop()
-        assert second.feed is not None and list(fleet.names()) == ["one"]
+        assert list(fleet.names()) == ["one"]
         second.feed.start(lambda view: None, lambda notice: None)
         left_at, shown_until = seen.last.snapshot.observation.sequence, len(seen.views)
         wait_until(lambda: _recorded(tmp_path / "one") > left_at + 3, "it is recorded further")
@@ -128,7 +130,6 @@ def test_a_cluster_that_is_left_is_observed_and_recorded_further(begin: Begin, t
         again = fleet.open("one")
         second.feed.stop()
         assert again.timeline is first.timeline and again.opened is first.opened
-        assert again.feed is not None
         back = fakes.Shown()
         again.feed.start(back.views.append, back.notices.append)
         assert back.views[0].snapshot.observation.sequence > left_at + 2, "shown at once"
@@ -139,26 +140,32 @@ def _recorded(folder: Path) -> int:
     return len(Recording.open(folder).moments()) if (folder / "manifest.json").exists() else 0
 
 
+def led_back(fleet: Fleet) -> Session:
+    """What is shown instead of a cluster that cannot be reached."""
+    found: list[Session] = []
+
+    def is_back() -> bool:
+        found.extend(session for session in [fleet.instead()] if session is not None)
+        return bool(found)
+
+    wait_until(is_back, "the way back")
+    return found[0]
+
+
 def test_a_cluster_that_is_opened_and_cannot_be_reached_leads_back_and_says_why(begin: Begin) -> None:
     closed = Address("127.0.0.1", free_ports(1)[0])
     with FakeBroker(0) as one:
         fleet = begin(shown("one", one.address), others=Others(shown("closed", closed)))
         first = fleet.begin()
-        assert first.feed is not None
         first.feed.start(lambda view: None, lambda notice: None)
         failing = fleet.open("closed")
         first.feed.stop()
-        assert failing.feed is not None
         failing.feed.start(lambda view: None, lambda notice: None)
-        found: list[object] = []
-        wait_until(lambda: found.append(fleet.instead()) or found[-1] is not None, "the way back")
+        back = led_back(fleet)
         failing.feed.stop()
         assert fleet.error is None
-        instead = found[-1]
-        assert instead.timeline is first.timeline and instead.feed is not None  # type: ignore[attr-defined]
-        said = fakes.Shown()
-        instead.feed.start(said.views.append, said.notices.append)  # type: ignore[attr-defined]
-        assert said.said("closed cannot be shown: nothing is listening")
+        assert back.timeline is first.timeline and back.opening is not None
+        assert text(back.opening).startswith("closed cannot be shown: nothing is listening")
 
 
 def test_the_error_of_the_only_cluster_ends_the_run(begin: Begin) -> None:
@@ -166,7 +173,7 @@ def test_the_error_of_the_only_cluster_ends_the_run(begin: Begin) -> None:
     ended: list[bool] = []
     fleet.on_error(lambda: ended.append(True))
     session = fleet.begin()
-    assert session.feed is not None and session.clusters is not None
+    assert session.clusters is not None
     session.feed.start(lambda view: None, lambda notice: None)
     wait_until(lambda: bool(ended), "the end")
     assert isinstance(fleet.error, ClusterUnreachable)

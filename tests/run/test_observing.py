@@ -17,6 +17,7 @@ from tests.waiting import wait_until
 
 KILLED = KviewError(ErrorKind.CLUSTER_KILLED, signal="SIGKILL").facts
 UNREACHABLE = ClusterUnreachable(ErrorKind.SERVER_EMPTY, text="")
+BROKEN_FILE = BadUse(ErrorKind.STORE_UNKNOWN, file="half-written.pem")
 
 
 def numbered() -> Callable[[Snapshot], str]:
@@ -78,7 +79,7 @@ def test_errors_before_the_first_picture_are_raised() -> None:
 
 
 def test_a_patient_run_waits_for_a_cluster_that_cannot_be_reached_yet() -> None:
-    source = ScriptedSource(map(snapshot, range(3)), [UNREACHABLE, UNREACHABLE, UNREACHABLE])
+    source = ScriptedSource(map(snapshot, range(3)), [UNREACHABLE, BROKEN_FILE, UNREACHABLE])
     clock = Clock(9.5)
     seen = list(views(source, numbered, 1.0, clock.wait, clock, patient=True))
     assert [item.values["wait_s"] for item in seen if isinstance(item, Notice)] == [1, 2, 4]
@@ -86,17 +87,10 @@ def test_a_patient_run_waits_for_a_cluster_that_cannot_be_reached_yet() -> None:
     assert seen[3:] == ["1:0", "2:1", "3:2"]
 
 
-def test_a_patient_run_ends_on_any_other_error() -> None:
-    with pytest.raises(BadUse):
-        list(
-            views(
-                ScriptedSource([], [BadUse(ErrorKind.SERVER_EMPTY, text="")]),
-                numbered,
-                1.0,
-                Clock(9).wait,
-                patient=True,
-            )
-        )
+def test_a_patient_run_ends_by_a_bug_before_the_first_picture() -> None:
+    source = ScriptedSource([ZeroDivisionError("a bug")])
+    with pytest.raises(ZeroDivisionError):
+        list(views(source, numbered, 1.0, Clock(9).wait, patient=True))
 
 
 def test_after_the_first_picture_a_failure_is_a_notice_and_it_goes_on() -> None:

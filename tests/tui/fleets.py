@@ -12,7 +12,7 @@ from kview.derive.view import View
 from kview.errors import ErrorFacts, ErrorKind
 from kview.model.notices import Notice, NoticeKind
 from kview.tui.app import FleetApp, KviewApp
-from kview.tui.session import Session
+from kview.tui.session import NoFeed, Session
 from kview.tui.widgets.fleet import Member
 from kview.tui.widgets.header import SourceInfo
 from tests.tui.harness import CRASH, SEEN_AFTER_MS, FakeClock, FakeFeed, own_themes, running_app, state
@@ -64,7 +64,7 @@ class FakeFleet:
     def fleet(self) -> Session:
         """Return the session of the screen of all clusters."""
         return self._session(
-            feed=None,
+            feed=NoFeed(),
             source=SourceInfo("fleet"),
             members=lambda: self.members,
             selected="".join(self.opened[-1:]),

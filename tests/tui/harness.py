@@ -70,6 +70,7 @@ class FakeFeed:
         self.show: Callable[[View], None] = lambda view: None
         self.note: Callable[[Notice], None] = lambda notice: None
         self.stopped = 0
+        self.on_stop: Callable[[], None] = lambda: None
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
         """Show the first views at once."""
@@ -80,6 +81,7 @@ class FakeFeed:
     def stop(self) -> None:
         """Count how often it was stopped."""
         self.stopped += 1
+        self.on_stop()
 
 
 class FakeLab:

@@ -3,12 +3,14 @@
 import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
+from textual.events import Key
 
 from kview.model.events import Severity
+from kview.model.notices import Notice, NoticeKind
 from kview.tui.options import HOLD_MS
-from kview.tui.widgets.fleet import Frames, HeldOrder, Member, arranged
+from kview.tui.widgets.fleet import Frames, HeldOrder, Member, arranged, worst
 from tests.tui.fleets import NOW_MS, fleet, member, seen, unreached
-from tests.tui.harness import CRASH, HEALTHY, drawn_lines, drawn_text, press, running, text, until
+from tests.tui.harness import CRASH, HEALTHY, FakeFeed, drawn_lines, drawn_text, press, running, text, until
 from tests.tui.test_screens import agrees, update  # noqa: F401
 
 LONG = "staging-with-a-very-long-name-of-its-own-that-never-ends"
@@ -73,7 +75,7 @@ async def test_one_that_dies_says_so_with_a_growing_age_and_the_other_stays_curr
             of.clock.now_ms = NOW_MS + seconds * 1000
             of.members[0] = member("a", seen(HEALTHY, ago_ms=-seconds * 1000))
             await until(pilot, lambda: "1 of 2 current" in text(app), "one that is late")
-            await until(pilot, lambda s=seconds: f"no new figures for {s} s" in text(app), "its age")
+            await until(pilot, lambda: f"no new figures for {seconds} s" in text(app), "its age")  # noqa: B023
             assert "6 of 6 answer" in text(app)
 
 
@@ -97,6 +99,31 @@ async def test_a_key_leads_to_all_clusters_from_any_screen() -> None:
         await until(pilot, lambda: app.view is not None, "the cluster")
         await press(pilot, ["5", "enter", "0"])
         await until(pilot, lambda: app.where() == ("fleet", 1), "all clusters")
+
+
+@running
+async def test_no_other_change_comes_between_the_steps_of_one() -> None:
+    async with fleet(*healthy()) as (app, pilot, of):
+        app.open_cluster("prod-eu")
+        app.open_cluster("prod-us")
+        app.post_message(Key("5", "5"))
+        await until(pilot, lambda: app.where() == ("groups", 1) and app.view, "the screen of the key")
+        assert of.opened == ["prod-eu"], "the second click was meant for the frames"
+        feed = app.session.feed
+        assert isinstance(feed, FakeFeed)
+        feed.on_stop = lambda: app.open_cluster("prod-us")
+        await press(pilot, ["escape"])
+        await until(pilot, lambda: app.where() == ("fleet", 1), "all clusters")
+        assert of.opened == ["prod-eu"]
+        await press(pilot, ["enter"])
+        await until(pilot, lambda: app.where() == ("overview", 1) and app.view, "the cluster")
+
+
+@running
+async def test_what_is_to_be_said_at_first_is_said_among_all_clusters() -> None:
+    notice = Notice(NoticeKind.HOOK_FAILED, {"reason": "exit code 1", "text": "x"})
+    async with fleet(*healthy(), opening=notice) as (app, pilot, _):
+        await until(pilot, lambda: "exit code 1" in text(app), "the notice")
 
 
 @running
@@ -130,6 +157,21 @@ def test_the_order_is_as_given_until_something_is_wrong_and_is_then_held() -> No
     assert names(NOW_MS + 2, b=unreached("b"), c=unreached("c")) == "cab", "held"
     assert names(NOW_MS + 1 + HOLD_MS, b=unreached("b"), c=unreached("c")) == "bca"
     assert names(NOW_MS + 2 + 2 * HOLD_MS) == "abc"
+
+
+@pytest.mark.parametrize(
+    ("notice", "ago_ms", "said", "severity"),
+    [
+        (Notice(NoticeKind.OBSERVING_FAILED, {"bug": "x"}), 0, "no new figures", Severity.RISK),
+        (Notice(NoticeKind.SOURCE_RESTARTED), 0, "restarted", Severity.WARN),
+        (None, 30_000, "no new figures", Severity.RISK),
+    ],
+)
+def test_what_is_said_of_a_cluster_is_as_bad_as_it_is(
+    notice: Notice | None, ago_ms: int, said: str, severity: Severity
+) -> None:
+    of = member("a", seen(HEALTHY, ago_ms), notice)
+    assert worst(of, NOW_MS) == (said, severity) and of.severity(NOW_MS) == severity
 
 
 def test_frames_are_as_high_as_they_can_be_and_do_not_overlap() -> None:

@@ -8,8 +8,7 @@ import pytest
 from kview.derive.view import View
 from kview.model.lab import Command, CommandKind
 from kview.tui.fuzzy import Names, rank
-from kview.tui.list_keys import HOLD_MS
-from kview.tui.options import Options, Sort
+from kview.tui.options import HOLD_MS, Options, Sort
 from kview.tui.rows.partitions import PartitionRows
 from kview.tui.widgets.table import Table
 from tests.tui.harness import (

@@ -1,6 +1,6 @@
 """The clusters of a fleet: each in a frame as long as every one has room for one, else as rows of a table."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Sequence
 from textwrap import wrap
 from typing import ClassVar, NamedTuple
 
@@ -20,7 +20,7 @@ from kview.language.briefs import brief
 from kview.language.curves import area, top_of
 from kview.model.events import Severity, severity_rank
 from kview.model.findings import FindingKind
-from kview.model.notices import Notice
+from kview.model.notices import Notice, NoticeKind
 from kview.model.units import UNKNOWN
 from kview.tui import edges
 from kview.tui.actions import Where, bindings
@@ -70,6 +70,8 @@ class Member(Struct, frozen=True):
     view: View | None = None
     notice: Notice | None = None
     """Why there is no view, or none that is newer."""
+    opened: frozenset[Hashable] = frozenset()
+    """The keys of the incidents that somebody has opened."""
 
     @property
     def name(self) -> str:
@@ -83,9 +85,7 @@ class Member(Struct, frozen=True):
 
     def severity(self, now_ms: int) -> Severity:
         """Return how bad it is. A cluster without figures, or with old ones, is a risk."""
-        if self.view is None:
-            return Severity.CALM if self.notice is None else Severity.RISK
-        return Severity.RISK if self.is_late(now_ms) else self.view.headline.severity
+        return worst(self, now_ms)[1]
 
 
 class HeldOrder:
@@ -183,22 +183,25 @@ def _lag(view: View) -> Line:
     return (Span("lag ", Role.DIM), Span(text, Role.HEAD), Span(longest, Role.DIM))
 
 
-def state(member: Member, opened: frozenset[object], cells: int, now_ms: int) -> Line:
-    """Return what is wrong in a few words, or that all is well."""
+def state(member: Member, view: View, cells: int, now_ms: int) -> Line:
+    """Return what is wrong in a few words, or that all is well. `view` is the member's."""
+    text, severity = worst(member, now_ms)
     if member.notice is not None:
-        return cut(line(Span(f" {SIGNS[Severity.RISK]} {notices.text(member.notice)}", Role.RISK)), cells)
-    if member.view is None:
-        return line(Span(f"   {said.CONNECTING}", Role.DIM))
-    return state_line(member.view, shown_incidents(member.view, opened), now_ms, cells)
+        text = notices.text(member.notice)
+    elif not member.is_late(now_ms):
+        return state_line(view, shown_incidents(view, member.opened), now_ms, cells)
+    return cut(line(Span(f" {SIGNS[severity]} {text}", ROLES[severity])), cells)
 
 
 def worst(member: Member, now_ms: int) -> tuple[str, Severity]:
-    """Return the worst finding of a cluster in a few words, '' if it is well."""
-    if member.notice is not None:
-        return said.NOT_REACHED if member.view is None else said.NO_NEW_FIGURES, Severity.RISK
+    """Return the worst finding of a cluster in a few words and how bad it is, '' if it is well. A cluster
+    that cannot be reached, or has old figures, is a risk."""
+    notice = member.notice
     if member.view is None:
-        return "", Severity.CALM
-    if member.is_late(now_ms):
+        return ("", Severity.CALM) if notice is None else (said.NOT_REACHED, Severity.RISK)
+    if notice is not None and notice.kind is NoticeKind.SOURCE_RESTARTED:
+        return said.RESTARTED, notice.severity
+    if notice is not None or member.is_late(now_ms):
         return said.NO_NEW_FIGURES, Severity.RISK
     found = [each for each in member.view.headline.findings if each.kind not in CALM]
     return (brief(found[0], now_ms)[0], found[0].severity) if found else ("", Severity.GOOD)
@@ -289,7 +292,6 @@ class Frames(Table):
 
     has_edges = True
     """Whether there are lines enough for edges on all sides."""
-    opened: Callable[[str], frozenset[object]] = staticmethod(lambda name: frozenset())
 
     @property
     def arranged(self) -> Framed | None:
@@ -403,21 +405,16 @@ class Frames(Table):
     def _body(self, member: Member, cells: int, height: int, now_ms: int) -> list[Line]:
         """Return exactly `height` lines about a cluster."""
         view, at = member.view, app_of(self)
-        shown = state(member, self.opened(member.name), cells, now_ms)
-        flow = line(" ", *figures(member, cells - 1, now_ms))
         if view is None:
             text = notices.text(member.notice, at.zone) if member.notice is not None else said.CONNECTING
             role = Role.DIM if member.notice is None else Role.RISK
             lines = [line(Span(part, role)) for part in wrap(text, cells)[:height]]
-        elif height < FIGURES:
-            lines = [shown, flow]
-        else:
-            lines = [
-                shown,
-                (Span(" "), *one_line(view, cells - 1, now_ms)),
-                flow,
-                *_plot(member, cells, height - FIGURES, now_ms),
-            ]
+            return [*lines, *[()] * height][:height]
+        lines = [state(member, view, cells, now_ms), line(" ", *figures(member, cells - 1, now_ms))]
+        if height >= FIGURES:
+            brokers = one_line(view, cells - 1, now_ms)
+            lines.insert(1, (Span(" "), *(_dimmed(brokers) if member.is_late(now_ms) else brokers)))
+            lines += _plot(member, cells, height - FIGURES, now_ms)
         return [*lines, *[()] * height][:height]
 
 
