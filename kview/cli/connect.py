@@ -81,7 +81,7 @@ def connect(
         with named(each.name if is_several else ""):
             check_target(each.display.record)
     # A recording is of the clusters that the user named, and the user chose its folder.
-    ctx.exit(show(shown, None if shown[0].display.record.folder else _Others(ctx, flags)))
+    ctx.exit(show(shown, None if shown[0].display.record.folder else Others(ctx, flags)))
 
 
 def _check_folders(shown: "Sequence[Shown]") -> None:
@@ -98,7 +98,7 @@ def _check_folders(shown: "Sequence[Shown]") -> None:
                 )
 
 
-class _Others:
+class Others:
     """The profiles besides those that are shown at first. Implements `Others` of `kview.run.show`."""
 
     def __init__(self, ctx: click.Context, flags: dict[str, Any]) -> None:

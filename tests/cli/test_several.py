@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
+import click
 import pytest
 
+from kview.cli.connect import Others, connect
 from kview.cli.targets import folder_name
+from kview.errors import BadUse
 from kview.recording.reader import Recording
 from tests.cli.commands import run_here
 from tests.observe.fake_broker import FakeBroker
@@ -105,6 +108,21 @@ def test_quiet_needs_one_cluster_that_calls(clusters: dict[str, str], tmp_path: 
         config.write('[clusters.calls]\nservers = "a:1"\non-finding = "true"\ncommand-config = "/nowhere"\n')
     done = run_here("connect", "eu", "calls", "--quiet", environment=clusters)
     assert "--quiet" not in done.stderr
+
+
+def test_wrong_settings_of_a_cluster_that_is_gone_to_are_said_on_the_screen(
+    clusters: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    ctx = click.Context(connect)
+    with ctx:
+        connect.parse_args(ctx, ["eu"])
+        others = Others(ctx, ctx.params)
+        assert others.shown("us").name == "us"
+        for settings in ('[display]\ninterval = "1ms"\n[clusters.us]', '[clusters.us]\ninterval = "1ms"'):
+            (tmp_path / "kview" / "config.toml").write_text(f'{settings}\nservers = "a:1"\n')
+            with pytest.raises(BadUse):
+                others.shown("us")
 
 
 @pytest.mark.quick(6)

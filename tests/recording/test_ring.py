@@ -83,6 +83,20 @@ def test_a_run_that_goes_on_is_left_alone(tmp_path: Path) -> None:
     assert len(Recording.open(mine.folder).moments()) == 1
 
 
+def test_clusters_of_one_run_remove_what_exceeds_together(tmp_path: Path) -> None:
+    for trial in range(5):
+        mine = [FlightRecorder(tmp_path, f"{trial}-1-{of}", limit_bytes=100_000) for of in range(2)]
+        for earlier in range(EARLIER_RUNS):
+            for segment in range(20):
+                folder = tmp_path / "flight" / f"{trial}-earlier{earlier}" / f"seg-{segment}"
+                folder.mkdir(parents=True)
+                (folder / "x.parquet").write_bytes(b"x" * 3000)
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda recorder: filled(recorder, default_world(), 2), mine))
+        for recorder in mine:
+            recorder.close()
+
+
 def test_runs_that_go_on_cost_no_descriptors(tmp_path: Path) -> None:
     others = [FlightRecorder(tmp_path, f"other-{run}") for run in range(3)]
     mine, world = FlightRecorder(tmp_path, "mine"), default_world()

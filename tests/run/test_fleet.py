@@ -1,26 +1,40 @@
 """Several clusters in one run: each observed for itself, until kview ends."""
 
+import dataclasses
+import os
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
-from kview.errors import ClusterUnreachable
+from kview.config.key_file import key_file_path
+from kview.derive.view import View
+from kview.errors import BadUse, ClusterUnreachable, ErrorKind
 from kview.language.notices import text
 from kview.model.address import Address
+from kview.model.aggregates import SparkState
 from kview.model.findings import FindingKind
-from kview.model.notices import NoticeKind
+from kview.model.notices import Notice, NoticeKind
+from kview.model.snapshot import Snapshot
+from kview.recording.names import flight_folder, state_folder
 from kview.recording.reader import Recording
 from kview.run.connected import ConnectedSource
 from kview.run.fleet import Fleet
+from kview.run.observing import AttentiveSource
+from kview.run.printing import Printed, print_all
 from kview.run.settings import Display, Record
 from kview.run.show import Shown
+from kview.run.timeline import MOST_KEPT
 from kview.tui.session import Session
 from kview.tui.widgets.fleet import Member
 from tests.observe.fake_broker import FakeBroker
 from tests.real_kafka.nodes import free_ports
 from tests.run import fakes
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 INTERVAL_MS = 100
 
@@ -187,3 +201,139 @@ def test_every_cluster_has_a_flight_recording_of_its_own(begin: Begin) -> None:
         folders = [kept.recording for kept in fleet.kept]
         wait_until(lambda: all(kept.recording for kept in fleet.kept), f"both are recorded: {folders}")
         assert len({kept.recording for kept in fleet.kept}) == 2
+
+
+class Failing:
+    """A source that raises some errors instead of connecting, one at each attempt, and then connects."""
+
+    def __init__(self, of: Shown, *errors: Exception) -> None:
+        self.shown = dataclasses.replace(of, source=cast(AttentiveSource, self))
+        self._source, self._errors = of.source, list(errors)
+        self.goes_on = threading.Event()
+        """Until then it is connecting."""
+
+    def connect(self) -> None:
+        """Fail, or connect."""
+        self.goes_on.wait(PATIENCE_S)
+        if self._errors:
+            raise self._errors.pop(0)
+        self._source.connect()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._source, name)
+
+
+def test_wrong_settings_are_tried_again_and_a_bug_is_said_at_every_visit(begin: Begin) -> None:
+    with FakeBroker(0) as one, FakeBroker(0) as other:
+        wrong = Failing(shown("late", one.address), BadUse(ErrorKind.STORE_UNKNOWN, file="half-written.pem"))
+        bug = Failing(shown("bad", other.address), ZeroDivisionError("a bug"))
+        wrong.goes_on.set()
+        bug.goes_on.set()
+        fleet = begin(wrong.shown, bug.shown)
+        fleet.begin()
+        wait_until(lambda: sequence(fleet, "late") > 0, "it is reached at last")
+        for _ in range(2):
+            seen = visited(fleet, "bad")
+            assert seen.said("a bug") and fleet.instead() is None
+        notice = of(fleet, "bad").notice
+        assert notice is not None and notice.kind is NoticeKind.OBSERVING_FAILED
+
+
+def visited(fleet: Fleet, name: str, until: Callable[[fakes.Shown], bool] = bool) -> fakes.Shown:
+    """What is seen of a cluster that is opened, and left when enough was seen."""
+    seen = fakes.Shown()
+    session = fleet.open(name)
+    session.feed.start(seen.views.append, seen.notices.append)
+    wait_until(lambda: until(seen), "enough of it")
+    session.feed.stop()
+    return seen
+
+
+def test_what_is_said_of_a_cluster_that_is_not_shown_waits_until_it_is(begin: Begin) -> None:
+    with FakeBroker(0) as one, FakeBroker(0) as other:
+        fleet = begin(shown("one", one.address), shown("other", other.address))
+        fleet.begin()
+        for number in range(MOST_KEPT + 1):
+            values = {"reason": f"exit code {number}", "text": "x"}
+            fleet.kept[0].timeline.notify(Notice(NoticeKind.HOOK_FAILED, values))
+        said = [notice.values.get("reason") for notice in visited(fleet, "one").notices]
+        assert said[:MOST_KEPT] == [f"exit code {number}" for number in range(1, MOST_KEPT + 1)]
+
+
+def test_spark_has_nothing_to_read_if_the_recording_has_stopped_before(
+    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    flight_folder(state_folder()).parent.mkdir(parents=True)
+    flight_folder(state_folder()).write_text("a file where a folder should be")
+    with FakeBroker(0) as one, FakeBroker(0) as other:
+        first = shown("one", one.address)
+        first = dataclasses.replace(first, display=replace(first.display, no_spark=False))
+        fleet = begin(first, shown("other", other.address))
+        fleet.begin()
+
+        def has_stopped(seen: fakes.Shown) -> bool:
+            return any(notice.kind is NoticeKind.RECORDING_STOPPED for notice in seen.notices)
+
+        def has_failed(seen: fakes.Shown) -> bool:
+            return bool(seen.views) and seen.last.aggregates.status.state is SparkState.FAILED
+
+        visited(fleet, "one", has_stopped)
+        visited(fleet, "one", has_failed)
+
+
+def test_the_run_ends_if_neither_the_first_cluster_nor_the_one_opened_can_be_reached(begin: Begin) -> None:
+    unreachable = ClusterUnreachable(ErrorKind.SERVER_EMPTY, text="")
+    nowhere = Address("127.0.0.1", free_ports(1)[0])
+    first, second = Failing(shown("a", nowhere), unreachable), Failing(shown("b", nowhere), unreachable)
+    fleet = begin(first.shown, others=Others(second.shown))
+    ended: list[bool] = []
+    fleet.on_error(lambda: ended.append(True))
+    fleet.begin().feed.start(lambda view: None, lambda notice: None)
+    fleet.open("b").feed.start(lambda view: None, lambda notice: None)
+    first.goes_on.set()
+    wait_until(lambda: fleet.kept[0].timeline.error is not None, "the first one has failed")
+    assert fleet.instead() is None and not ended
+    second.goes_on.set()
+    wait_until(lambda: fleet.instead() is None and bool(ended), "the end")
+    assert fleet.error is unreachable
+
+
+def test_settings_are_those_of_the_beginning(
+    begin: Begin, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    with FakeBroker(0) as one, FakeBroker(0) as other:
+        first = shown("one", one.address)
+        first = dataclasses.replace(first, display=replace(first.display, no_mouse=True))
+        fleet = begin(first, shown("other", other.address))
+        assert not fleet.begin().mouse
+        key_file_path().parent.mkdir(parents=True)
+        key_file_path().write_text("not toml [[[")
+        assert fleet.open("one").clusters is fleet and fleet.fleet() is not None
+    with pytest.raises(BadUse):
+        begin(first)
+
+
+def test_text_of_several_ends_while_one_is_connecting(tmp_path: Path) -> None:
+    ended: list[bool] = []
+
+    def interrupt(snapshot: Snapshot, view: View | None) -> None:
+        if not ended:
+            ended.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with FakeBroker(0) as one:
+        hung, before = Failing(shown("hung", one.address, tmp_path / "hung")), set(threading.enumerate())
+        seen = shown("one", one.address, tmp_path / "one")
+        printed = [
+            Printed(each.source, each.name, replace(each.display, quiet=True), takers)
+            for each, takers in ((hung.shown, ()), (seen, (interrupt,)))
+        ]
+        with pytest.raises(KeyboardInterrupt):
+            print_all(printed)
+        assert not hung.goes_on.is_set()
+        hung.goes_on.set()
+        wait_until(lambda: not {*threading.enumerate()} - before, "it ends, too")
+    recording = Recording.open(tmp_path / "one")
+    assert len(recording.moments()) >= 1 and not recording.grows()

@@ -148,6 +148,7 @@ async def test_the_partitions_in_sight_are_reported_once_per_observation_if_they
         app.session.feed.show(fourth)
         await until(pilot, lambda: app.view is fourth, "one more")
         assert len(attention.preferred) == 2, "nothing has changed"
+    assert attention.preferred[2:] == [frozenset()], "nothing is in sight any more"
 
 
 @running
