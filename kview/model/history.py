@@ -26,9 +26,13 @@ class PartitionHistory(Struct, frozen=True):
     """Whether the whole recording was read. Reading ends after some seconds."""
 
 
+MOST_GROUPS = 100
+"""The most groups of a course, because each is followed by itself."""
+
+
 class CourseOf(Struct, frozen=True):
     """What a course is asked for: a topic with the groups that read it, or (with an empty `topic`) groups
-    alone."""
+    alone. Groups beyond MOST_GROUPS are left out."""
 
     topic: str
     groups: tuple[str, ...]
@@ -67,6 +71,8 @@ class Course(Struct, frozen=True):
     peak: Peak | None = None
     since_ms: int = UNKNOWN
     """The first recorded moment, epoch ms; UNKNOWN if nothing is recorded."""
+    behind_is_bound: bool = False
+    """Whether some of `behind_s` are lower bounds."""
 
     @property
     def until_ms(self) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from textual.binding import BindingType
 
 from kview.derive.view import View
-from kview.model.history import Course, CourseOf
+from kview.model.history import MOST_GROUPS, Course, CourseOf
 from kview.model.units import UNKNOWN
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
@@ -17,9 +17,6 @@ from kview.tui.rows.over_time import REACHES, USUAL, Reach, Shown, offered, over
 from kview.tui.text import Line, Title
 from kview.tui.widgets.drawn import Headed
 from kview.tui.widgets.recorded import Recorded
-
-MOST_GROUPS = 100
-"""The most groups of a topic whose lag is read: those that are worst now."""
 
 
 class OverTime(Headed):
