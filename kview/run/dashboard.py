@@ -69,8 +69,6 @@ def run_dashboard(shown: "Shown", hooks: "Hooks | None" = None) -> int:
     the terminal has been restored.
     """
     source, display, lab = shown.source, shown.display, shown.lab
-    # A simulated cluster is another one every time.
-    is_new_cluster = lab is not None
     recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
     run = LiveTimeline(
         source,
@@ -80,7 +78,6 @@ def run_dashboard(shown: "Shown", hooks: "Hooks | None" = None) -> int:
         display.ignore_groups,
         shown.opening,
         shown.takers,
-        is_new_cluster=is_new_cluster,
     )
     if hooks is not None:
         hooks.on_notice = run.notify
@@ -98,7 +95,8 @@ def run_dashboard(shown: "Shown", hooks: "Hooks | None" = None) -> int:
         attention=source,
         inspector=source,
         profiles=shown.profiles,
-        memory=ChoiceFiles(state_folder() / "choices", display.fresh) if not is_new_cluster else None,
+        # A simulated cluster is another one every time.
+        memory=ChoiceFiles(state_folder() / "choices", display.fresh) if lab is None else None,
         teaching=_teaching(shown),
     )
     code = drive(run, session, spark, lambda: recorder.folder if recorder.first_ms != UNKNOWN else None)

@@ -141,12 +141,9 @@ class LiveTimeline:
         ignore: tuple[str, ...] = (),
         opening: Sequence[Notice] = (),
         takers: Sequence[Taker] = (),
-        is_new_cluster: bool = False,
     ) -> None:
         """`ignore` has patterns of the names of groups that count nowhere. `opening` are notices to begin
-        with. `takers` get every snapshot and its view. `is_new_cluster` says that earlier recordings of a
-        cluster of the same id are of another one, as the simulated clusters of the same seed."""
-        self._is_new_cluster = is_new_cluster
+        with. `takers` get every snapshot and its view."""
         self._opening = tuple(opening)
         self._ignore = ignore
         self._recorder = recorder
@@ -253,8 +250,6 @@ class LiveTimeline:
         folder = self._recorder.folder
         if folder is None or self._recorder.first_ms == UNKNOWN:
             return []
-        if self._is_new_cluster:
-            return [folder]
         from kview.recording.names import state_folder
         from kview.recording.ring import of_cluster
 
