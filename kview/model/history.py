@@ -55,7 +55,7 @@ class Course(Struct, frozen=True):
     """What recordings have of a topic or of groups over time, in steps of equal length, oldest first.
 
     Each step has the greatest value of its seconds, so that no spike is averaged away, and NaN if nothing is
-    known of any of them.
+    known of any of them: a gap that is shorter than a step is not seen.
     """
 
     from_ms: int = 0
