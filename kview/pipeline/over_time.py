@@ -40,7 +40,7 @@ MOST_S = 7 * 86_400
 """The longest course, in seconds. A week of two recordings takes about 90 MB while it is read."""
 
 MOST_KEPT_S = 2 * MOST_S
-"""The most seconds of segments that are kept, which take about 65 MB. They are more than in a course, because
+"""The most seconds of segments that are kept, which take about 80 MB. They are more than in a course, because
 each segment's figures reach back before it."""
 
 MOST_STEPS = 720
