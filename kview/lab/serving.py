@@ -9,12 +9,13 @@ import contextlib
 import gc
 import logging
 import os
+import secrets
 import signal
 import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -152,7 +153,9 @@ class _Run:
         self._control = control
         data = plan.data
         start_ms = _wall_ms() - plan.past_ms + (data.ahead_ms if data is not None else 0)
-        self._cluster = build(plan.world, plan.seed, start_ms, data.saved if data is not None else None)
+        # Each start is another cluster, so that nobody takes what an earlier one did for its past.
+        world = replace(plan.world, cluster_id=secrets.token_urlsafe(16))
+        self._cluster = build(world, plan.seed, start_ms, data.saved if data is not None else None)
         if plan.past_ms:
             for _ in range(2):  # The second time, only what has passed during the first one is left.
                 self._cluster.run_until(time.time_ns() // 1_000)

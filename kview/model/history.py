@@ -26,9 +26,13 @@ class PartitionHistory(Struct, frozen=True):
     """Whether the whole recording was read. Reading ends after some seconds."""
 
 
+MOST_GROUPS = 100
+"""The most groups of a course, because each is followed by itself."""
+
+
 class CourseOf(Struct, frozen=True):
     """What a course is asked for: a topic with the groups that read it, or (with an empty `topic`) groups
-    alone."""
+    alone. Groups beyond MOST_GROUPS are left out."""
 
     topic: str
     groups: tuple[str, ...]
@@ -51,7 +55,7 @@ class Course(Struct, frozen=True):
     """What recordings have of a topic or of groups over time, in steps of equal length, oldest first.
 
     Each step has the greatest value of its seconds, so that no spike is averaged away, and NaN if nothing is
-    known of any of them.
+    known of any of them: a gap that is shorter than a step is not seen.
     """
 
     from_ms: int = 0
@@ -67,6 +71,8 @@ class Course(Struct, frozen=True):
     peak: Peak | None = None
     since_ms: int = UNKNOWN
     """The first recorded moment, epoch ms; UNKNOWN if nothing is recorded."""
+    behind_is_bound: bool = False
+    """Whether some of `behind_s` are lower bounds."""
 
     @property
     def until_ms(self) -> int:

@@ -24,24 +24,28 @@ from kview.derive.view import Floats
 from kview.derive.windows import OUT_SETTLES_S
 from kview.errors import KviewError
 from kview.model.findings import FindingKind
-from kview.model.history import Course, CourseOf, Peak
+from kview.model.history import MOST_GROUPS, Course, CourseOf, Peak
 from kview.model.snapshot import Flags, Ids, Longs
 from kview.model.units import UNKNOWN
 from kview.pipeline.kernel.pieces import Rows
 from kview.pipeline.kernel.summing import Split
 from kview.pipeline.kernel.words import Words
+from kview.recording.damage import damage_in
 from kview.recording.group_lags import EVERY_MS
 from kview.recording.reader import Recording
 from kview.recording.segment_reader import Segment
+from kview.recording.writer import LONGEST_SEGMENT_S
 
 MOST_S = 7 * 86_400
-"""The longest course, in seconds. A week takes about 20 MB while it is read."""
+"""The longest course, in seconds. A week of two recordings takes about 90 MB while it is read."""
 
-MOST_GROUPS = 100
-"""The most groups of a topic that are read, because each is followed by itself."""
+MOST_KEPT_S = 2 * MOST_S
+"""The most seconds of segments that are kept, which take about 80 MB. They are more than in a course, because
+each segment's figures reach back before it."""
 
 MOST_STEPS = 720
-"""The most steps of a course: several for each cell of a wide terminal."""
+"""The most steps of a course, and one more if it begins within a step: several for each cell of a wide
+terminal."""
 
 STEPS_S = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800)
 
@@ -60,8 +64,9 @@ class _Newest(NamedTuple):
 
     observed_ms: int
     lag: float
-    behind_s: float
     is_bound: bool
+    behind_s: float
+    behind_is_bound: bool
 
 
 class _Seconds(Struct):
@@ -75,6 +80,7 @@ class _Seconds(Struct):
     lag: Floats
     behind_s: Floats
     is_bound: Flags
+    behind_is_bound: Flags
     group: Ids
     """The group whose lag it is, as an index into the groups that were asked for."""
     old_ms: Floats
@@ -86,17 +92,23 @@ class _Seconds(Struct):
         """Return `count` seconds of which nothing is known."""
         records_in, records_out, silent, old_ms = np.zeros((4, count))
         lag, behind_s = np.full((2, count), np.nan)
-        is_bound, group = np.zeros(count, np.bool_), np.full(count, -1, np.int32)
-        return cls(first_s, records_in, records_out, silent, lag, behind_s, is_bound, group, old_ms)
+        is_bound, behind_is_bound = np.zeros((2, count), np.bool_)
+        group = np.full(count, -1, np.int32)
+        return cls(
+            first_s, records_in, records_out, silent, lag, behind_s, is_bound, behind_is_bound, group, old_ms
+        )
 
     def __len__(self) -> int:
         return len(self.lag)
 
-    def note(self, group: int, lag: Floats, behind_s: Floats, is_bound: Flags) -> None:
+    def note(
+        self, group: int, lag: Floats, is_bound: Flags, behind_s: Floats, behind_is_bound: Flags
+    ) -> None:
         """Note a group's lag, where it is the greatest."""
-        more = ~(lag <= self.lag) & np.isfinite(lag)
+        more = _is_more(lag, self.lag)
         self.lag[more], self.group[more], self.is_bound[more] = lag[more], group, is_bound[more]
-        np.fmax(self.behind_s, behind_s, out=self.behind_s)
+        more = _is_more(behind_s, self.behind_s)
+        self.behind_s[more], self.behind_is_bound[more] = behind_s[more], behind_is_bound[more]
 
     def add(self, other: "_Seconds") -> None:
         """Add what a part of the same recording has of these seconds."""
@@ -107,10 +119,18 @@ class _Seconds(Struct):
         here, there = (slice(begin - each.first_s, end - each.first_s) for each in (self, other))
         for name in ("records_in", "records_out", "silent", "old_ms"):
             getattr(self, name)[here] += getattr(other, name)[there]
-        more = ~(other.lag[there] <= self.lag[here]) & np.isfinite(other.lag[there])
-        for name in ("lag", "group", "is_bound"):
-            getattr(self, name)[here][more] = getattr(other, name)[there][more]
-        self.behind_s[here] = np.fmax(self.behind_s[here], other.behind_s[there])
+        for names in _GREATEST:
+            more = _is_more(getattr(other, names[0])[there], getattr(self, names[0])[here])
+            for name in names:
+                getattr(self, name)[here][more] = getattr(other, name)[there][more]
+
+
+_GREATEST = (("lag", "is_bound", "group"), ("behind_s", "behind_is_bound"))
+"""Figures of which the greatest counts, each with what is said of it."""
+
+
+def _is_more(values: Floats, than: Floats) -> Flags:
+    return np.asarray(~(values <= than) & np.isfinite(values), np.bool_)
 
 
 class Courses:
@@ -120,21 +140,27 @@ class Courses:
         """`folders` returns the folders of recordings. Where two have the same second, the first counts."""
         self._folders = folders
         self._reading = threading.Lock()
+        self._newest: CourseOf | None = None
+        """The newest question."""
         self._opened: dict[Path, Recording] = {}
         self._kept: dict[tuple[Path, int], _Seconds] = {}
         """What closed segments have of `_about`."""
         self._about: tuple[str, tuple[str, ...]] = ("", ())
 
-    def read(self, asked: CourseOf) -> Course:
-        """Return a course. It is empty if nothing is recorded. Raises KviewError and OSError."""
+    def read(self, asked: CourseOf) -> Course | None:
+        """Return a course. It is empty if nothing is recorded, and None if another one was asked for before
+        this one's turn came. Raises KviewError and OSError."""
+        self._newest = asked
         with self._reading:
+            if self._newest is not asked:
+                return None
             about = (asked.topic, asked.groups[:MOST_GROUPS])
             if about != self._about:
                 self._about, self._kept = about, {}
             folders = self._folders()
             recordings = [(folder, self._open(folder)) for folder in folders[:1]]
             for folder in folders[1:]:
-                with suppress(KviewError):  # another run removes it
+                with suppress(KviewError, OSError):  # another run removes it
                     recordings.append((folder, self._open(folder)))
             self._forget(recordings)
             some = [(folder, recording) for folder, recording in recordings if len(recording.moments())]
@@ -154,8 +180,9 @@ class Courses:
         self._kept = {key: kept for key, kept in self._kept.items() if key in there}
 
     def _course(self, asked: CourseOf, recordings: Sequence[tuple[Path, Recording]]) -> Course:
-        last_ms = max(int(recording.moments()[-1]) for _, recording in recordings)
-        since_ms = min(int(recording.moments()[0]) for _, recording in recordings)
+        # The clock may have been set back: the first moment is not always the earliest one.
+        last_ms = max(int(recording.moments().max()) for _, recording in recordings)
+        since_ms = min(int(recording.moments().min()) for _, recording in recordings)
         # What has just been observed may not be written yet: the course ends before it, without a gap.
         end_ms = asked.until_ms if asked.until_ms - last_ms > EVERY_MS else min(asked.until_ms, last_ms)
         # A second's records are complete a second later, because readings are spread over an observation.
@@ -163,8 +190,8 @@ class Courses:
         span_s = end_s - since_ms // 1000 if asked.span_ms == UNKNOWN else asked.span_ms // 1000
         span_s = min(max(1, span_s), MOST_S)
         step_s = next((step for step in STEPS_S if span_s <= step * MOST_STEPS), STEPS_S[-1])
-        count = -(-span_s // step_s)
-        from_s = (-(-end_s // step_s) - count) * step_s
+        begin = (end_s - span_s) // step_s
+        count, from_s = -(-end_s // step_s) - begin, begin * step_s
         known: _Seconds | None = None
         for folder, recording in recordings:
             part = self._seconds(folder, recording, from_s, end_s)
@@ -186,26 +213,23 @@ class Courses:
             records_out=steps(known.records_out) if is_topic else (),
             peak=_peak(known, asked.groups),
             since_ms=since_ms,
+            behind_is_bound=bool((known.behind_is_bound & np.isfinite(known.behind_s)).any()),
         )
 
     def _seconds(self, folder: Path, recording: Recording, from_s: int, until_s: int) -> _Seconds:
         """Return what a recording has of these seconds; NaN for what is not known."""
         out = _Seconds.empty(from_s, max(0, until_s - from_s))
         for segment in recording.segments():
-            times = segment.times[1]
-            if not len(times) or times[-1] // 1000 < from_s or times[0] // 1000 - _BACK_S > until_s:
-                continue
             found = self._kept.get((folder, segment.number))
             if found is None:
                 try:
-                    found = _of_segment(segment, times, *self._about)
+                    found = self._of_segment(folder, segment, from_s, until_s)
                 except FileNotFoundError:
                     continue  # the ring dropped it
                 except KviewError as error:
                     _log.warning("a segment is left out of a course: %s", error)
-                    continue
-                if segment.closed:
-                    self._kept[folder, segment.number] = found
+                    found = _Seconds.empty(from_s, 0)
+                    self._keep(folder, segment, found)
             out.add(found)
             out.newest |= found.newest
         moments = recording.moments()
@@ -218,18 +242,46 @@ class Courses:
         out.lag[old] = out.behind_s[old] = np.nan
         unknown = ~_observed(moments, from_s, len(out)) | old | ((out.silent >= 1) & (out.records_in == 0))
         out.records_in[unknown] = out.records_out[unknown] = np.nan
-        out.records_out[max(0, last_ms // 1000 - 1 - OUT_SETTLES_S - from_s) :] = np.nan
+        out.records_out[max(0, int(moments.max()) // 1000 - 1 - OUT_SETTLES_S - from_s) :] = np.nan
         return out
+
+    def _of_segment(self, folder: Path, segment: Segment, from_s: int, until_s: int) -> _Seconds:
+        """Return what a segment has, at least of these seconds. Raises FileNotFoundError and KviewError."""
+        with damage_in(segment.folder):
+            times = segment.times[1]
+        if not len(times):
+            return _Seconds.empty(from_s, 0)
+        # How far back its figures may reach, and where its last second ends.
+        first_s, end_s = int(times.min()) // 1000 - _BACK_S, int(times.max()) // 1000 + 1
+        begin_s, stop_s = max(first_s, from_s), min(end_s, until_s)
+        if begin_s >= stop_s:
+            return _Seconds.empty(from_s, 0)
+        if end_s - first_s > _LONGEST_KEPT_S:  # no writer makes such a segment, unless it slept
+            return _read_segment(segment, begin_s, stop_s, *self._about)
+        found = _read_segment(segment, first_s, end_s, *self._about)
+        self._keep(folder, segment, found)
+        return found
+
+    def _keep(self, folder: Path, segment: Segment, found: _Seconds) -> None:
+        """Keep what a closed segment has, and no more than MOST_KEPT_S of all of them."""
+        if segment.closed:
+            self._kept[folder, segment.number] = found
+            while sum(map(len, self._kept.values())) > MOST_KEPT_S:
+                del self._kept[next(iter(self._kept))]
 
 
 _BACK_S = MAX_INTERVAL_MS // 1000
 """How far before a segment's first observation its figures may reach."""
 
 
-def _of_segment(segment: Segment, times: Longs, topic: str, groups: tuple[str, ...]) -> _Seconds:
-    """Return what a segment has. Raises FileNotFoundError and KviewError."""
-    end_s = int(times.max()) // 1000 + 1
-    first_s = max(int(times.min()) // 1000 - _BACK_S, end_s - MOST_S)
+_LONGEST_KEPT_S = LONGEST_SEGMENT_S + 2 * _BACK_S
+"""The longest segment of which all is read and kept: a damaged one may name any times."""
+
+
+def _read_segment(
+    segment: Segment, first_s: int, end_s: int, topic: str, groups: tuple[str, ...]
+) -> _Seconds:
+    """Return what a segment has of these seconds. Raises FileNotFoundError and KviewError."""
     out = _Seconds.empty(first_s, end_s - first_s)
     if topic:
         _add_records(out, segment, topic)
@@ -241,28 +293,40 @@ def _of_segment(segment: Segment, times: Longs, topic: str, groups: tuple[str, .
     bounds = np.searchsorted(whose[order], np.arange(len(groups) + 1))
     observed_ms, interval_ms = (table[name].to_numpy() for name in ("observed_ms", "interval_ms"))
     each_lag, each_behind_s = _floats(table["lag"]), _floats(table["behind_ms"]) / 1000
-    each_is_bound = table["lag_is_bound"].fill_null(False).to_numpy()
+    each_is_bound, each_behind_is_bound = (
+        table[name].fill_null(False).to_numpy() for name in ("lag_is_bound", "behind_is_bound")
+    )
     old = are_old(*(table[name].to_numpy() for name in ("verdict", "severity")))
     each_lag[old] = each_behind_s[old] = np.nan
     for number, (begin, end) in enumerate(pairwise(bounds.tolist())):
         if begin == end:
             continue
         mine = order[begin:end]
-        lag, behind_s, is_bound = each_lag[mine], each_behind_s[mine], each_is_bound[mine]
         ended_ms = observed_ms[mine]
         began_ms = ended_ms - np.minimum(interval_ms[mine], MAX_INTERVAL_MS + EVERY_MS)
         seconds, rows = _touched(began_ms, ended_ms, first_s, len(out))
-        lags, behinds = np.full((2, len(out)), np.nan)
-        bounded = np.zeros(len(out), np.bool_)
-        np.fmax.at(lags, seconds, lag[rows])
-        np.fmax.at(behinds, seconds, behind_s[rows])
-        bounded[seconds[is_bound[rows] & (lag[rows] == lags[seconds])]] = True
-        out.note(number, lags, behinds, bounded)
-        newest = int(np.argmax(ended_ms))
+        lags, is_bound = _greatest(each_lag[mine], each_is_bound[mine], seconds, rows, len(out))
+        behinds, behind_is_bound = _greatest(
+            each_behind_s[mine], each_behind_is_bound[mine], seconds, rows, len(out)
+        )
+        out.note(number, lags, is_bound, behinds, behind_is_bound)
+        at = mine[int(np.argmax(ended_ms))]
         out.newest[number] = _Newest(
-            int(ended_ms[newest]), float(lag[newest]), float(behind_s[newest]), bool(is_bound[newest])
+            int(observed_ms[at]),
+            float(each_lag[at]),
+            bool(each_is_bound[at]),
+            float(each_behind_s[at]),
+            bool(each_behind_is_bound[at]),
         )
     return out
+
+
+def _greatest(values: Floats, bounds: Flags, seconds: Longs, rows: Longs, count: int) -> tuple[Floats, Flags]:
+    """Return the greatest value of the rows that touch each of `count` seconds, and whether it is a bound."""
+    out, is_bound = np.full(count, np.nan), np.zeros(count, np.bool_)
+    np.fmax.at(out, seconds, values[rows])
+    is_bound[seconds[bounds[rows] & (values[rows] == out[seconds])]] = True
+    return out, is_bound
 
 
 def _add_records(out: _Seconds, segment: Segment, topic: str) -> None:
@@ -330,10 +394,12 @@ def _hold_newest(out: _Seconds, last_ms: int) -> None:
         if last_ms - newest.observed_ms <= EVERY_MS:
             begin = max(0, newest.observed_ms // 1000 - out.first_s)
             end = max(0, last_ms // 1000 + 1 - out.first_s)
-            some = np.full(len(out), np.nan)
-            behind_s = some.copy()
-            some[begin:end], behind_s[begin:end] = newest.lag, newest.behind_s
-            out.note(group, some, behind_s, np.full(len(out), newest.is_bound))
+            lag, behind_s = np.full((2, len(out)), np.nan)
+            lag[begin:end], behind_s[begin:end] = newest.lag, newest.behind_s
+            is_bound, behind_is_bound = (
+                np.full(len(out), each) for each in (newest.is_bound, newest.behind_is_bound)
+            )
+            out.note(group, lag, is_bound, behind_s, behind_is_bound)
 
 
 def _observed(moments: Longs, first_s: int, count: int) -> Flags:
@@ -350,7 +416,7 @@ def _observed(moments: Longs, first_s: int, count: int) -> Flags:
 
 def _filled(known: _Seconds, other: _Seconds) -> _Seconds:
     """Fill what is not known with what another recording has of the same seconds."""
-    for names in (("records_in",), ("records_out",), ("lag", "is_bound", "group"), ("behind_s",)):
+    for names in (("records_in",), ("records_out",), *_GREATEST):
         gaps = np.isnan(getattr(known, names[0]))
         for name in names:
             getattr(known, name)[gaps] = getattr(other, name)[gaps]

@@ -70,7 +70,6 @@ class Kept:
             shown.opening,
             shown.takers,
             patient,
-            is_new_cluster=shown.lab is not None,
         )
         self.timeline.on_error(lambda: on_error(self))
         if hooks is not None:

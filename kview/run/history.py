@@ -40,20 +40,22 @@ class CourseReader:
     def __init__(self, folders: Callable[[], Sequence[Path]]) -> None:
         self._folders = folders
         self._courses: Courses | None = None
+        self._creating = threading.Lock()
 
     async def read(self, asked: CourseOf) -> Course | None:
-        """Return a course, None if it could not be read. Never raises."""
+        """Return a course, None if it could not be read or if another one was asked for. Never raises."""
         return await _on_thread(lambda: self._read(asked))
 
-    def _read(self, asked: CourseOf) -> Course:
+    def _read(self, asked: CourseOf) -> Course | None:
         from kview.pipeline.over_time import Courses
 
-        if self._courses is None:
-            self._courses = Courses(self._folders)
+        with self._creating:
+            if self._courses is None:
+                self._courses = Courses(self._folders)
         return self._courses.read(asked)
 
 
-async def _on_thread(read: Callable[[], T]) -> T | None:
+async def _on_thread(read: Callable[[], T | None]) -> T | None:
     """Return what `read` returns on a thread of its own, None if it fails."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T | None] = loop.create_future()
@@ -73,5 +75,5 @@ async def _on_thread(read: Callable[[], T]) -> T | None:
         with suppress(RuntimeError):  # the screen has ended
             loop.call_soon_threadsafe(arrived, found)
 
-    threading.Thread(target=run, name="history", daemon=True).start()
+    threading.Thread(target=run, name="recording", daemon=True).start()
     return await future

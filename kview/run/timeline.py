@@ -152,13 +152,10 @@ class LiveTimeline:
         opening: Sequence[Notice] = (),
         takers: Sequence[Taker] = (),
         patient: bool = False,
-        is_new_cluster: bool = False,
     ) -> None:
         """`ignore` has patterns of the names of groups that count nowhere. `opening` are notices to begin
         with. `takers` get every snapshot and its view. `patient`: a cluster that cannot be reached at first
-        is tried again. `is_new_cluster` says that earlier recordings of a cluster of the same id are of
-        another one, as the simulated clusters of the same seed."""
-        self._is_new_cluster = is_new_cluster
+        is tried again."""
         self._opening = deque(opening, MOST_KEPT)
         """What to say the next time it is shown."""
         self.hear: Callable[[Notice], None] = lambda notice: None
@@ -297,8 +294,6 @@ class LiveTimeline:
         folder = self._recorder.folder
         if folder is None or self._recorder.first_ms == UNKNOWN:
             return []
-        if self._is_new_cluster:
-            return [folder]
         from kview.recording.names import state_folder
         from kview.recording.ring import of_cluster
 

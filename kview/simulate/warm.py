@@ -78,7 +78,7 @@ def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataIma
         own = check_topic_configs(spec.configs, world.release.topic_config_keys)
         topics[spec.name] = new_topic(spec.name, topic_id, placed, own, brokers.__contains__)
     raw = kernel.random("cluster-id").getrandbits(128).to_bytes(16, "big")
-    cluster_id = base64.urlsafe_b64encode(raw).decode().rstrip("=")
+    cluster_id = world.cluster_id or base64.urlsafe_b64encode(raw).decode().rstrip("=")
     names = {topic.topic_id: name for name, topic in topics.items()}
     features = new_cluster(world.release.features, settings.number(ELR_VERSION))
     configs = _broker_configs(settings) if ELR_VERSION in features else {}

@@ -141,7 +141,8 @@ class World:
     """The description of an entire cluster.
 
     `settings` are broker settings under Kafka's keys. `warm_ms` is how long the cluster seems to have run
-    when it starts. `scram` are the users who can log in with SCRAM from the start.
+    when it starts. `scram` are the users who can log in with SCRAM from the start. An empty `cluster_id` is
+    drawn with the seed.
     """
 
     brokers: tuple[BrokerSpec, ...]
@@ -157,6 +158,7 @@ class World:
     client_bytes_max: int = CLIENT_BYTES_MAX
     scram: Mapping[ScramUser, ScramCredential] = field(default_factory=dict)
     release: Release = KAFKA_4_3
+    cluster_id: str = ""
 
 
 def racked_brokers(brokers: int, racks: int) -> tuple[BrokerSpec, ...]:

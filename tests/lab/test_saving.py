@@ -16,7 +16,7 @@ import pytest
 
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.saving import DOCUMENT, LOCK, SEGMENT, DataFolder, _source
-from kview.lab.serving import _Run
+from kview.lab.serving import Plan, _Run
 from kview.simulate.acls import Acl, AclOperation, Acls, PatternType, Permission, ResourceType
 from kview.simulate.client_quotas import Quotas
 from kview.simulate.cluster import Cluster, build
@@ -522,6 +522,22 @@ def test_the_first_save_of_another_process_is_not_taken_for_damage(tmp_path: Pat
         DataFolder(tmp_path, BROKERS)
     assert refused.value.kind is ErrorKind.DATA_IN_USE
     os.close(folder._lock)
+
+
+def test_each_start_is_another_cluster_unless_it_is_kept(tmp_path: Path) -> None:
+    def start(data: DataFolder | None = None) -> Cluster:
+        films: Any = SimpleNamespace
+        return _Run(Plan(cluster_of().world, 1, (), data=data), None, films, None)._cluster
+
+    one, other = (start().metadata.image for _ in range(2))
+    assert one.cluster_id != other.cluster_id and len(one.cluster_id) == 22
+    assert one.topics == other.topics, "the seed places the same partitions"
+    first = start()
+    go(first, 1)
+    DataFolder(tmp_path, first.broker_ids()).close(first, wall(first))
+    folder = DataFolder(tmp_path, first.broker_ids())
+    os.close(folder._lock)
+    assert start(folder).metadata.image.cluster_id == first.metadata.image.cluster_id
 
 
 def test_a_cluster_that_cannot_be_collected_ends_the_run() -> None:

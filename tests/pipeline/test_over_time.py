@@ -1,7 +1,12 @@
 """The course of lag and traffic over hours is what the folds concluded second by second."""
 
 import math
+import shutil
+import threading
+import time
+import tracemalloc
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +34,9 @@ HOUR_S = 3_600
 
 def course(folder: Path, until_ms: int, *groups: str, topic: str = "", span_ms: int = UNKNOWN) -> Course:
     """The course in one recording."""
-    return Courses(lambda: [folder]).read(CourseOf(topic, groups, span_ms, until_ms))
+    found = Courses(lambda: [folder]).read(CourseOf(topic, groups, span_ms, until_ms))
+    assert found is not None
+    return found
 
 
 def last_ms(run: Sequence[Seen]) -> int:
@@ -152,7 +159,7 @@ def test_a_spike_of_a_second_is_seen_over_six_hours_and_a_steady_lag_is_everywhe
     hours[2].append({"observed_ms": spike_ms, "interval_ms": 1000, "lag": 777, "lag_is_bound": True})
     until_ms = START_MS + 1000 * (6 * HOUR_S - 10)
     found = course(closed(tmp_path / "r", hours), until_ms, "a", span_ms=6 * HOUR_S * 1000)
-    assert (found.step_ms, len(found.lag)) == (30_000, 720)
+    assert (found.step_ms, len(found.lag)) == (30_000, 721)
     assert sorted(set(found.lag)) == [5.0, 777.0]
     assert found.lag.index(777.0) == (spike_ms - 1000 - found.from_ms) // 30_000
     assert found.peak == Peak(777, True, "a", spike_ms - 1000)
@@ -180,13 +187,91 @@ def test_what_a_recording_says_of_absurd_times_takes_no_memory(tmp_path: Path) -
     assert len(course(folder, START_MS + (1 << 50), "a").lag) * 1800 <= MOST_S + 1800
 
 
-def test_a_damaged_segment_is_a_gap(tmp_path: Path) -> None:
+def test_segments_that_say_they_are_a_week_long_take_the_memory_of_the_span(tmp_path: Path) -> None:
+    week_ms = MOST_S * 1000 - 1_000_000
+    segments = [
+        [{"observed_ms": START_MS + at + ms, "interval_ms": 0, "lag": at} for ms in (0, week_ms)]
+        for at in range(10)
+    ]
+    courses = Courses(lambda: [closed(tmp_path / "r", segments)])
+    tracemalloc.start()
+    try:
+        found = courses.read(CourseOf("", ("a",), 60_000, START_MS + week_ms))
+        assert found is not None and found.lag[-1] == 9
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000, "all of one of them takes 30 MB"
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("part", ["group_lags", "observations"])
+def test_a_damaged_segment_is_a_gap_and_said_once(
+    tmp_path: Path, part: str, caplog: pytest.LogCaptureFixture
+) -> None:
     folder = closed(tmp_path / "r", [every_10_s(range(first, first + 100, 10)) for first in (0, 100, 200)])
-    path = folder / "seg-000002" / "group_lags.parquet"
+    path = folder / "seg-000002" / f"{part}.parquet"
     path.write_bytes(path.read_bytes()[:-40])
-    found = course(folder, START_MS + 290_000, "a")
-    gap = {at for at, value in enumerate(found.lag) if math.isnan(value)}
-    assert set(range(91, 190)) <= gap and not gap & set(range(80)), "the others are read"
+    courses = Courses(lambda: [folder])
+    for _ in range(2):
+        found = courses.read(CourseOf("", ("a",), UNKNOWN, START_MS + 290_000))
+        assert found is not None
+        gap = {at for at, value in enumerate(found.lag) if math.isnan(value)}
+        assert set(range(91, 190)) <= gap and not gap & set(range(80)), "the others are read"
+    assert len(caplog.records) == 1
+
+
+def test_a_segment_that_the_ring_drops_while_it_is_read_is_a_gap(tmp_path: Path) -> None:
+    folder = closed(tmp_path / "r", [every_10_s(range(first, first + 100, 10)) for first in (0, 100)])
+    shutil.rmtree(folder / "seg-000001")
+    found = course(folder, START_MS + 190_000, "a")
+    assert found.since_ms == START_MS + 100_000 and found.lag[-1] == 5
+
+
+def test_all_begins_with_the_first_moment_and_has_its_peak(tmp_path: Path) -> None:
+    rows = every_10_s(range(0, 20 * HOUR_S, 10))
+    rows.insert(1, {"observed_ms": START_MS + 5000, "interval_ms": 1000, "lag": 90_000})
+    folder = closed(tmp_path / "r", [rows])
+    for end_s in range(20 * HOUR_S - 130, 20 * HOUR_S - 10, 10):
+        found = course(folder, START_MS + 1000 * end_s, "a")
+        assert found.step_ms == 120_000 and found.from_ms <= START_MS < found.from_ms + found.step_ms
+        assert found.peak == Peak(90_000, False, "a", START_MS + 4000)
+
+
+def test_a_clock_that_was_set_back_hides_nothing(tmp_path: Path) -> None:
+    folder = closed(tmp_path / "r", [every_10_s(range(1000, 2000, 10)), every_10_s(range(900, 960, 10), 9)])
+    found = course(folder, START_MS + 950_000, "a")
+    assert (found.since_ms, found.from_ms, found.lag[:51]) == (START_MS + 900_000,) * 2 + ((9.0,) * 51,)
+
+
+def test_a_lower_bound_of_the_lag_in_time_is_said(tmp_path: Path) -> None:
+    rows = [row | {"behind_ms": 5000} for row in every_10_s(range(0, 100, 10))]
+    bound = [row | {"behind_is_bound": True} for row in rows]
+    some, exact = (
+        course(closed(tmp_path / n, [r]), START_MS + 90_000, "a") for n, r in (("b", bound), ("e", rows))
+    )
+    assert some.behind_s == exact.behind_s and set(some.behind_s) == {5.0}
+    assert some.behind_is_bound and not exact.behind_is_bound
+
+
+def test_only_the_newest_of_the_questions_that_wait_is_answered(tmp_path: Path) -> None:
+    folder = closed(tmp_path / "r", [every_10_s(range(0, 100, 10))])
+    first_reads, go_on = threading.Event(), threading.Event()
+
+    def folders() -> list[Path]:
+        first_reads.set()
+        assert go_on.wait(10)
+        return [folder]
+
+    courses = Courses(folders)
+    asked = [CourseOf("", (group,), UNKNOWN, START_MS + 90_000) for group in ("a", "b", "c")]
+    with ThreadPoolExecutor(3) as pool:
+        answers = [pool.submit(courses.read, asked[0])]
+        assert first_reads.wait(10)
+        for each in asked[1:]:
+            answers.append(pool.submit(courses.read, each))
+            while courses._newest is not each:
+                time.sleep(0.001)
+        go_on.set()
+        assert [answer.result() is None for answer in answers] == [False, True, False]
 
 
 def test_the_first_of_two_recordings_counts_and_the_other_one_fills_its_gaps(tmp_path: Path) -> None:
@@ -194,7 +279,7 @@ def test_the_first_of_two_recordings_counts_and_the_other_one_fills_its_gaps(tmp
     later = closed(tmp_path / "later", [every_10_s(range(200, 500, 10), lag=9)])
     courses = Courses(lambda: [later, tmp_path / "removed", earlier])
     found = courses.read(CourseOf("", ("a",), UNKNOWN, START_MS + 490_000))
-    assert found.since_ms == START_MS
+    assert found is not None and found.since_ms == START_MS
     assert (found.lag[100], found.lag[250], found.lag[480]) == (7, 9, 9)
 
 
@@ -205,7 +290,9 @@ def test_what_is_added_and_what_a_ring_drops_is_followed(tmp_path: Path) -> None
 
     def asked(seen: Seen) -> Course:
         ended_ms = seen.snapshot.observation.ended_ms
-        return courses.read(CourseOf("", ("billing",), UNKNOWN, ended_ms))
+        found = courses.read(CourseOf("", ("billing",), UNKNOWN, ended_ms))
+        assert found is not None
+        return found
 
     assert asked(run[29]).lag == course(tmp_path / "r", last_ms(run[:30]), "billing").lag
     for seen in run[30:]:

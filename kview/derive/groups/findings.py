@@ -1,6 +1,6 @@
 """What the headline says about consumer groups: the worst one by name, and the number of the others."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import numpy as np
 
@@ -15,18 +15,17 @@ from kview.model.units import UNKNOWN, UNKNOWN_ID
 _NO_PROBLEM = frozenset({Verdict.OK, Verdict.UNDECIDED, Verdict.UNKNOWN})
 """Verdicts that name no problem. A group that has one of them and is not calm has old figures."""
 
-_ALARMS = (Severity.RISK, Severity.WARN)
+_ALARMS = frozenset({Severity.RISK, Severity.WARN})
 
 
 def group_findings(snapshot: Snapshot, groups: GroupFigures) -> Iterator[Finding]:
     """Yield groups that lost records, groups in trouble, groups with old figures, and unjudged groups."""
     counts = heeded(groups)
-    calm = np.array([verdict in _NO_PROBLEM for verdict in groups.verdict.tolist()], np.bool_)
-    alarms = counts & np.array([severity in _ALARMS for severity in groups.severity.tolist()], np.bool_)
+    calm, alarms = _is_in(groups.verdict, _NO_PROBLEM), counts & _is_in(groups.severity, _ALARMS)
     safe, judged = groups.lost <= 0, np.asarray(groups.verdict == Verdict.OK, np.bool_)
     lossy = _by_place(groups, counts & ~safe)
     troubled = _by_place(groups, alarms & ~calm)
-    unread = np.flatnonzero(counts & are_old(groups.verdict, groups.severity) & safe).tolist()
+    unread = np.flatnonzero(alarms & calm & safe).tolist()
     unjudged = int((counts & calm & ~judged & ~(alarms & safe)).sum())
     by_row = [(row, _lost(snapshot, groups, row)) for row in lossy]
     if troubled:
@@ -41,8 +40,11 @@ def group_findings(snapshot: Snapshot, groups: GroupFigures) -> Iterator[Finding
 def are_old(verdict: Strings, severity: Strings) -> Flags:
     """Return which groups with these verdicts have old figures: because they could not be read, not because
     of a problem of their own."""
-    pairs = zip(verdict.tolist(), severity.tolist(), strict=True)
-    return np.array([one in _NO_PROBLEM and other in _ALARMS for one, other in pairs], np.bool_)
+    return _is_in(verdict, _NO_PROBLEM) & _is_in(severity, _ALARMS)
+
+
+def _is_in(column: Strings, words: Container[str]) -> Flags:
+    return np.array([word in words for word in column.tolist()], np.bool_)
 
 
 def _by_place(groups: GroupFigures, which: Flags) -> list[int]:

@@ -23,8 +23,6 @@ LEAST_NAME = 8
 CURRENT_MS = 15_000
 """A live plot that ends so long ago at most ends now: it is read every few seconds."""
 
-_UNRECORDED = "no recording: only the last minute"
-
 _IN, _OUT, _LAG, _BEHIND = (Span("", series=number) for number in (0, 1, 3, 2))
 
 _UNITS_S = ((86_400, "days"), (3_600, "hours"), (60, "minutes"), (1, "seconds"))
@@ -67,15 +65,23 @@ class Shown(NamedTuple):
     key: str
     """The name of the key that changes the reach."""
     zone: tzinfo | None
+    has_failed: bool = False
+    """Whether the recording could not be read."""
+
+    @property
+    def is_unrecorded(self) -> bool:
+        """Whether it is known that nothing is recorded."""
+        return self.course is not None and self.course.since_ms == UNKNOWN
 
 
 def over_time(shown: Shown, cells: int, rows: int) -> tuple[Title, list[Line]]:
     """Return a title with how far back the plots go, and as many plots as fit into `rows`."""
     course = shown.course
-    if course is not None and course.since_ms == UNKNOWN:
-        plots, note = _unrecorded(shown), _UNRECORDED
+    if shown.is_unrecorded:
+        plots, note = _unrecorded(shown), "no recording: only the last minute"
     elif course is None:
-        plots, note = [_plot("", [], _LAG, Frame("", "", why="reading the recording"))], ""
+        why = "the recording could not be read" if shown.has_failed else "reading the recording"
+        plots, note = [_plot("", [], _LAG, Frame("", "", why=why))], ""
     else:
         plots, note = _plots(shown, course, cells), _since(course, shown)
     return _title(shown, note, cells), grid(plots, (cells, rows))
@@ -83,10 +89,11 @@ def over_time(shown: Shown, cells: int, rows: int) -> tuple[Title, list[Line]]:
 
 def _title(shown: Shown, note: str, cells: int) -> Title:
     choices: Line = EMPTY
-    for reach in shown.offered if note != _UNRECORDED else ():
+    for reach in () if shown.is_unrecorded else shown.offered:
         label, is_chosen = reach.label, reach is shown.reach
-        if is_chosen and reach.span_ms == UNKNOWN and shown.course is not None:
-            label += f" {words.duration(shown.course.until_ms - shown.course.since_ms, tenths=False)}"
+        length_ms = 0 if shown.course is None else shown.course.until_ms - shown.course.since_ms
+        if is_chosen and reach.span_ms == UNKNOWN and length_ms > 0:
+            label += f" {words.duration(length_ms, tenths=False)}"
         choices += (Span(f"[{label}]" if is_chosen else f" {label} ", Role.TEXT if is_chosen else Role.DIM),)
     keys: Line = (*choices, Span(f" {shown.key}", Role.KEY)) if choices else EMPTY
     called = "" if shown.topic else "LAG of "
@@ -158,7 +165,8 @@ def _behind(course: Course, frame: Frame) -> Plot:
     known = [value for value in course.behind_s if math.isfinite(value)]
     longest = max(known, default=0.0)
     unit_s, unit = next((each for each in _UNITS_S if longest >= 2 * each[0]), _UNITS_S[-1])
-    return _plot(f"behind, {unit}", (np.array(course.behind_s) / unit_s).tolist(), _BEHIND, frame)
+    title = f"behind, {'≥ ' if course.behind_is_bound else ''}{unit}"
+    return _plot(title, (np.array(course.behind_s) / unit_s).tolist(), _BEHIND, frame)
 
 
 def _unrecorded(shown: Shown) -> list[Plot]:

@@ -202,6 +202,8 @@ class GroupScreen(KviewScreen):
         self._quotas_due_ms = 0
         self._has_plots_alone = False
         """Whether the lag over time is in place of members and partitions, which leave it no room."""
+        self._focused_list: Widget | None = None
+        """The list that had the focus before that."""
 
     def body(self) -> ComposeResult:
         with Panel(id="about"):
@@ -312,10 +314,16 @@ class GroupScreen(KviewScreen):
         """
         plots = self.query_one(OverTime)
         if not plots.is_shown:
-            self._has_plots_alone = True
-        elif plots.action_stretch():
+            plots.begin()
+            self._has_plots_alone, self._focused_list = True, self.focused
+            self.update()
+            return
+        was_alone = self._has_plots_alone
+        if plots.action_stretch():
             self._has_plots_alone = False
         self.update()
+        if was_alone and not self._has_plots_alone:
+            self.set_focus(self._focused_list)
 
     async def _ask_quotas(self, inspector: Inspector) -> None:
         answer = await inspector.ask(QuotasRequest())

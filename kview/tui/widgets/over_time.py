@@ -7,7 +7,7 @@ import numpy as np
 from textual.binding import BindingType
 
 from kview.derive.view import View
-from kview.model.history import Course, CourseOf
+from kview.model.history import MOST_GROUPS, Course, CourseOf
 from kview.model.units import UNKNOWN
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
@@ -17,9 +17,6 @@ from kview.tui.rows.over_time import REACHES, USUAL, Reach, Shown, offered, over
 from kview.tui.text import Line, Title
 from kview.tui.widgets.drawn import Headed
 from kview.tui.widgets.recorded import Recorded
-
-MOST_GROUPS = 100
-"""The most groups of a topic whose lag is read: those that are worst now."""
 
 
 class OverTime(Headed):
@@ -33,6 +30,8 @@ class OverTime(Headed):
         self.topic, self.group = topic, group
         self.can_focus = bool(topic)  # a group's screen has the key wherever its focus is
         self.view: View | None = None
+        self._groups: list[str] = [] if topic else [group]
+        """The groups that are asked for. They stay when others become the worst: so does what was read."""
         self._options = Options()
         self._reach = REACHES[USUAL]
         self._recorded: Recorded[Course] | None = None
@@ -53,27 +52,32 @@ class OverTime(Headed):
         if self._recorded is None:
             self._recorded = Recorded(self.screen, self._again, "course")
         until_ms = view.snapshot.observation.ended_ms
-        asked = CourseOf(self.topic, self._groups(view), self._in_force().span_ms, until_ms)
+        self._add_groups(view)
+        asked = CourseOf(self.topic, tuple(self._groups), self._in_force().span_ms, until_ms)
         self._course = self._recorded.of(
-            (asked.topic, asked.groups, asked.span_ms),
-            until_ms,
+            (asked.topic, asked.span_ms),
+            (asked.groups, until_ms),
             partial(app.timeline.course, asked),
             app.wall_ms(),
         )
-        if self._course is not None:
+        if self._course is not None and self._course.since_ms != self._since_ms:
             self._since_ms = self._course.since_ms
+            if self._in_force().span_ms != asked.span_ms:  # more is recorded than was known
+                self._read()
 
     def _again(self) -> None:
         if self.view is not None and self.is_attached and self.is_shown:
             self.show(self.view, self._options)
 
-    def _groups(self, view: View) -> tuple[str, ...]:
-        if not self.topic:
-            return (self.group,)
+    def _add_groups(self, view: View) -> None:
+        """Add groups that read the topic, the worst ones first, while there is room for them."""
+        if not self.topic or len(self._groups) == MOST_GROUPS:
+            return
         offsets, groups = view.snapshot.offsets, view.snapshot.groups
         readers = np.flatnonzero(np.isin(groups.group, np.unique(offsets.group[offsets.topic == self.topic])))
-        worst = readers[np.argsort(view.groups.place[readers])][:MOST_GROUPS]
-        return tuple(sorted(groups.group[worst].tolist()))
+        worst = groups.group[readers[np.argsort(view.groups.place[readers])]].tolist()
+        known = set(self._groups)
+        self._groups = [*self._groups, *(each for each in worst if each not in known)][:MOST_GROUPS]
 
     def _offered(self) -> list[Reach]:
         view = self.view
@@ -95,12 +99,26 @@ class OverTime(Headed):
         self._again()
         return at == len(choices)
 
+    def begin(self) -> None:
+        """Go back to the shortest reach."""
+        self._reach = REACHES[0]
+
     def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
         if self.view is None:
             return Title(), []
         at, reach = app_of(self), self._in_force()
         key = self._options.keys.name("window")
         course = Course() if at.timeline is None else self._course
-        groups = self._groups(self.view)
-        shown = Shown(self.view, self.topic, groups, course, reach, self._offered(), key, at.zone)
+        has_failed = self._recorded is not None and self._recorded.has_failed
+        shown = Shown(
+            self.view,
+            self.topic,
+            tuple(self._groups),
+            course,
+            reach,
+            self._offered(),
+            key,
+            at.zone,
+            has_failed,
+        )
         return over_time(shown, width, height)

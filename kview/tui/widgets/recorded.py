@@ -29,16 +29,18 @@ class Recorded(Generic[T]):
         self._found: T | None = None
         self._read: Hashable = None
         self._next_ms = UNKNOWN
+        self.has_failed = False
+        """Whether the last reading failed. It is tried again."""
         self._is_reading = self._is_waiting = False
 
     def of(
         self, about: Hashable, moment: Hashable, read: Callable[[], Awaitable[T | None]], wall_ms: int
     ) -> T | None:
         """Return what was last read of `about`, None if nothing was, and read it again if `moment` is another
-        one than then. `read` returns None if it fails, and what was read before stays."""
+        one than then. `read` returns None if it fails: what was read before stays, and it is tried again."""
         if about != self._about:
             self._about, self._found, self._read, self._next_ms = about, None, None, UNKNOWN
-            self._is_reading = False
+            self._is_reading = self.has_failed = False
         if self._is_reading or moment == self._read:
             return self._found
         if wall_ms < self._next_ms:
@@ -58,11 +60,11 @@ class Recorded(Generic[T]):
         found = await read()
         if about != self._about or not self._screen.is_attached:
             return
-        self._is_reading, self._read = False, moment
+        self._is_reading, self.has_failed = False, found is None
         took_ms = app_of(self._screen).wall_ms() - began_ms
         self._next_ms = began_ms + max(LEAST_MS, SHARE * took_ms)
         if found is not None:
-            self._found = found
+            self._found, self._read = found, moment
         self._on_read()
 
     def _again(self) -> None:
