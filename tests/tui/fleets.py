@@ -15,10 +15,21 @@ from kview.tui.app import FleetApp, KviewApp
 from kview.tui.session import NoFeed, Session
 from kview.tui.widgets.fleet import Member
 from kview.tui.widgets.header import SourceInfo
-from tests.tui.harness import CRASH, SEEN_AFTER_MS, FakeClock, FakeFeed, own_themes, running_app, state
+from tests.tui.harness import (
+    CRASH,
+    HEALTHY,
+    SEEN_AFTER_MS,
+    FakeClock,
+    FakeFeed,
+    own_themes,
+    running_app,
+    state,
+)
 
 NOW_MS = state(CRASH).snapshot.observation.ended_ms + SEEN_AFTER_MS
 """Now, by the clock of every fleet."""
+
+LONG = "staging-with-a-very-long-name-of-its-own-that-never-ends"
 
 
 def seen(name: str, ago_ms: int = 0) -> View:
@@ -40,6 +51,27 @@ def unreached(name: str) -> Member:
     """A cluster that could not be reached."""
     error = ErrorFacts(ErrorKind.CONNECTION_REFUSED, {"where": (f"{name}:9092",)}, 3)
     return member(name, notice=Notice(NoticeKind.SOURCE_NOT_REACHED, {"error": error, "wait_s": 4.0}))
+
+
+def healthy() -> list[Member]:
+    """Three clusters that are well, but for a group."""
+    return [
+        member("prod-eu", seen(HEALTHY), production=True),
+        member("prod-us", seen(HEALTHY)),
+        member(LONG, seen(HEALTHY)),
+    ]
+
+
+def troubled() -> list[Member]:
+    """A cluster that is well, and one each that could not be reached, has old figures, and has lost a
+    broker."""
+    well = member("prod-eu", seen(HEALTHY), production=True)
+    return [
+        well,
+        unreached("prod-us"),
+        member(LONG, seen(HEALTHY, ago_ms=30_000)),
+        member("dev", seen(CRASH)),
+    ]
 
 
 class FakeFleet:

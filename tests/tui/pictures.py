@@ -11,6 +11,7 @@ from typing import Any
 
 from kview.derive.view import View
 from kview.tui.app import KviewApp
+from tests.tui.fleets import fleet, troubled
 from tests.tui.harness import (
     BACK,
     CRASH,
@@ -53,6 +54,7 @@ PICTURES: dict[str, tuple[str, tuple[int, int], str, list[str]]] = {
     "partition-crash": (CRASH, (120, 40), "dark", ["4", "enter"]),
     "incident-fenced": (FENCED, (120, 40), "dark", ["7", "enter"]),
     "throughput-incident": (INCIDENT, (120, 40), "dark", ["6"]),
+    "fleet-trouble": ("fleet", (120, 40), "dark", []),
     "time-paused": ("paused", (120, 40), "dark", []),
     "time-paused-light": ("paused", (120, 40), "light", []),
     "time-paused-plain": ("paused", (80, 24), PLAIN, []),
@@ -65,6 +67,9 @@ async def picture(name: str) -> str:
     """Draw one picture, as SVG."""
     at, size, theme, keys = PICTURES[name]
     options: dict[str, Any] = {"theme": theme or None, "no_color": not theme, "size": size}
+    if at == "fleet":
+        async with fleet(*troubled(), **options) as (app, _, _):
+            return with_spaces(app.export_screenshot(title="kview"))
     if at in MOMENTS:
         view, replay = MOMENTS[at](), at == "played"
         options |= {"timeline": FakeTimeline(replay)} | ({"source": REPLAY} if replay else {})

@@ -9,33 +9,11 @@ from kview.model.events import Severity
 from kview.model.notices import Notice, NoticeKind
 from kview.tui.options import HOLD_MS
 from kview.tui.widgets.fleet import Frames, HeldOrder, Member, arranged, worst
-from tests.tui.fleets import NOW_MS, fleet, member, seen, unreached
-from tests.tui.harness import CRASH, HEALTHY, FakeFeed, drawn_lines, drawn_text, press, running, text, until
+from tests.tui.fleets import NOW_MS, fleet, healthy, member, seen, troubled, unreached
+from tests.tui.harness import HEALTHY, FakeFeed, drawn_lines, drawn_text, press, running, text, until
 from tests.tui.test_screens import agrees, update  # noqa: F401
 
-LONG = "staging-with-a-very-long-name-of-its-own-that-never-ends"
 SIZES = [(80, 24), (120, 40)]
-
-
-def healthy() -> list[Member]:
-    """Three clusters that are well, but for a group."""
-    return [
-        member("prod-eu", seen(HEALTHY), production=True),
-        member("prod-us", seen(HEALTHY)),
-        member(LONG, seen(HEALTHY)),
-    ]
-
-
-def troubled() -> list[Member]:
-    """A cluster that is well, and one each that could not be reached, has old figures, and has lost a
-    broker."""
-    well = member("prod-eu", seen(HEALTHY), production=True)
-    return [
-        well,
-        unreached("prod-us"),
-        member(LONG, seen(HEALTHY, ago_ms=30_000)),
-        member("dev", seen(CRASH)),
-    ]
 
 
 @pytest.mark.parametrize("size", SIZES)
