@@ -141,6 +141,10 @@ def test_what_groups_read_is_unknown_until_a_rate_is_known_and_0_without_groups(
     world.groups = []
     *_, view = views([world.tick()])
     assert view.throughput.total_out == 0
+    for broker in world.nodes:
+        world.crash(broker)
+    *_, view = views(world.tick() for _ in range(3))
+    assert math.isnan(view.throughput.total_out), "no broker answers, so there may be groups"
 
 
 WORLD = default_world()

@@ -212,7 +212,7 @@ def total_out(
     whether that leaves out partitions.
 
     `offset_rows` and `read_rate` are rows of `snapshot.offsets`. NaN if groups have offsets there, but no
-    rate is known, and if there may be groups of which nothing is known.
+    rate is known, and if there may be groups of which nothing is known: also if no broker answers.
     """
     if unheard(snapshot.observation):
         return np.nan, False
@@ -220,7 +220,9 @@ def total_out(
     leader = take(user_leader(snapshot), offset_rows, -1)
     answered = take(~quiet.silent, leader, False)
     rates = np.where(answered, read_rate, np.nan)[of_user]
-    return total(rates) if len(rates) else 0.0, not bool(np.isfinite(rates).all())
+    if not len(rates):
+        return (np.nan if quiet.silent.all() else 0.0), False
+    return total(rates), not bool(np.isfinite(rates).all())
 
 
 def other_apis(snapshot: Snapshot) -> Flags:
