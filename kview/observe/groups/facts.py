@@ -81,6 +81,8 @@ class GroupFacts(Struct):
     """When its coordinator last was unknown, silent or another one, UNKNOWN if it never was."""
     commits: GroupCommits | None = None
     committed_ms: int = UNKNOWN
+    listed_ms: int = UNKNOWN
+    """When it was first listed."""
     share: tuple[ShareRow, ...] = ()
     share_ms: int = UNKNOWN
     """Where a share group starts, and when its coordinator last said so."""
@@ -140,7 +142,7 @@ def listed(
         known = facts.get(entry.group_id)
         if known is None:
             name = sys.intern(entry.group_id)
-            facts[name] = GroupFacts(name, kind, state, broker, received_ms=at_ms)
+            facts[name] = GroupFacts(name, kind, state, broker, received_ms=at_ms, listed_ms=at_ms)
             continue
         if known.coordinator not in (broker, UNKNOWN_ID) and known.coordinator == owner_of(entry.group_id):
             continue
@@ -239,8 +241,6 @@ def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:
     """Store a group's committed offsets."""
     known.commits = commits
     known.committed_ms = at_ms
-    if known.missing_ms == UNKNOWN:
-        known.received_ms = max(known.received_ms, at_ms)
     known.commits_refused, known.commits_malformed = 0, False
 
 
@@ -249,11 +249,17 @@ def rounds_of_groups(groups: int) -> int:
     return max(1, -(-groups // GROUPS_AN_OBSERVATION))
 
 
+def takes_many_groups(versions: Versions) -> bool:
+    """Return whether a broker takes a request for the commits of many groups, as brokers do from 3.0 on."""
+    return highest(versions, OFFSET_FETCH) >= offset_fetch.BATCHED_FROM
+
+
 def rounds_of_commits(versions: Versions, of_coordinator: int, groups: int) -> int:
     """Return in how many observations the commits of a coordinator's groups are all read, out of so many
     groups of the cluster."""
-    batched = highest(versions, OFFSET_FETCH) >= offset_fetch.BATCHED_FROM
-    return rounds_of_groups(groups) if batched else max(1, -(-of_coordinator // SINGLE_FETCHES))
+    if takes_many_groups(versions):
+        return rounds_of_groups(groups)
+    return max(1, -(-of_coordinator // SINGLE_FETCHES))
 
 
 def _word(kind: Any, value: str, otherwise: str) -> str:
