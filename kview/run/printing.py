@@ -23,6 +23,9 @@ from kview.run.settings import Display, Format
 OBSERVATIONS_FOR_RATES = 2
 """The number of observations that `--once` makes, because a rate needs two."""
 
+MOST_OBSERVATIONS_ONCE = 20
+"""The most observations that `--once` makes until all groups have been read, if they are read in turn."""
+
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals on which a recording run closes its last segment and ends, and a run with on-finding logs what was
 not sent. Otherwise these signals just kill the run."""
@@ -88,7 +91,7 @@ def print_source(
                     hear(item)
                     continue
                 seen += 1
-                if display.once and seen < OBSERVATIONS_FOR_RATES:
+                if display.once and (seen < OBSERVATIONS_FOR_RATES or _waits(item, seen)):
                     continue
                 if not display.quiet:
                     _print(item, name, display, fit)
@@ -97,6 +100,12 @@ def print_source(
     finally:
         source.close()
     return 0
+
+
+def _waits(view: View, seen: int) -> bool:
+    """Return whether the next observations read groups that have not been read yet."""
+    groups = view.snapshot.groups
+    return seen < MOST_OBSERVATIONS_ONCE and bool((groups.unread & (groups.error == "")).any())
 
 
 def print_views(shown: Iterable[View], name: str, display: Display) -> int:

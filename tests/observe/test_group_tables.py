@@ -36,6 +36,18 @@ def test_why_a_groups_figures_are_old(cause: Cause, row: tuple[str, int]) -> Non
     assert (tables.groups.error[0], int(tables.groups.error_code[0])) == row
 
 
+def test_a_group_is_unread_until_its_commits_arrive_which_say_nothing_of_its_members() -> None:
+    known = GroupFacts("g", "classic", "Stable", 1, received_ms=1_000)
+    share = GroupFacts("s", "share", "Stable", 1)
+    tables = GroupTables()
+    tables.update({"g": known, "s": share})
+    assert tables.groups.unread.tolist() == [True, False]
+    group_facts.committed(known, GroupCommits("g", 0, ()), 5_000)
+    tables.update({"g": known, "s": share})
+    assert tables.groups.unread.tolist() == [False, False]
+    assert tables.groups.received_ms[0] == 1_000
+
+
 def assignment(*owned: tuple[str, list[int]]) -> bytes:
     topic = ConsumerProtocolAssignment.TopicPartition
     return bytes(

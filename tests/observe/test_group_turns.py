@@ -8,13 +8,12 @@ import pytest
 
 from kview.model.failures import FailureKind
 from kview.model.states import GroupType
+from kview.model.turns import GROUPS_AN_OBSERVATION, rounds_of_groups
 from kview.observe import apis
 from kview.observe.groups.facts import (
-    GROUPS_AN_OBSERVATION,
     SINGLE_FETCHES,
     GroupFacts,
     rounds_of_commits,
-    rounds_of_groups,
 )
 from kview.observe.groups.requests import GroupRequests
 from kview.observe.groups.rounds import LATE_LEAST_S, LATE_ROUNDS, GroupRounds

@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from kview.model.failures import NO_FAILURE, Cause, FailureKind
 from kview.model.snapshot import Ids, Strings
-from kview.model.states import GroupState, group_type
+from kview.model.states import GroupState, GroupType, group_type
+from kview.model.turns import rounds_of_groups
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe.apis import GROUP_ID_NOT_FOUND, NOT_COORDINATOR, OFFSET_FETCH, Versions, highest
 from kview.observe.groups.kinds import KINDS
@@ -28,10 +29,6 @@ broker that was restarted may still be loading its groups."""
 
 SINGLE_FETCHES = 3
 """Groups requested per observation from brokers before 3.0, which take only one group per request."""
-
-GROUPS_AN_OBSERVATION = 5_000
-"""Groups whose members and commits are requested per observation, from all coordinators together. If there
-are more, they are read in turn: 15,000 groups with a dozen offsets each are 180,000 offsets."""
 
 AWAY = frozenset({FailureKind.COORDINATOR_GONE, FailureKind.COORDINATOR_SILENT})
 """Why a group's figures are old if its coordinator cannot have answered."""
@@ -92,6 +89,11 @@ class GroupFacts(Struct):
     def refused(self) -> int:
         """Kafka's error number with which the coordinator refuses a part of what is asked for, or 0."""
         return self.commits_refused or self.description_refused
+
+    @property
+    def unread(self) -> bool:
+        """Whether its committed offsets have never been read."""
+        return self.type != GroupType.SHARE and self.committed_ms == UNKNOWN
 
     def is_steady(self, now_ms: int) -> bool:
         """Return whether its coordinator has been the same and has answered for STEADY_MS."""
@@ -242,11 +244,6 @@ def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:
     known.commits = commits
     known.committed_ms = at_ms
     known.commits_refused, known.commits_malformed = 0, False
-
-
-def rounds_of_groups(groups: int) -> int:
-    """Return in how many observations all groups of a cluster are read."""
-    return max(1, -(-groups // GROUPS_AN_OBSERVATION))
 
 
 def takes_many_groups(versions: Versions) -> bool:

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, Part, refused
 from kview.model.snapshot import Failure
 from kview.model.states import GroupType
+from kview.model.turns import rounds_of_groups
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe import apis
 from kview.observe.groups import facts
@@ -18,7 +19,6 @@ from kview.observe.groups.facts import (
     SINGLE_FETCHES,
     GroupFacts,
     rounds_of_commits,
-    rounds_of_groups,
     takes_many_groups,
 )
 from kview.observe.groups.kinds import KINDS, Kind
@@ -175,13 +175,12 @@ def _update_causes(
         else:
             known.cause = _answered(known)
             rounds = plan.rounds(known, link, commits[known.coordinator])
-            unread = known.type != GroupType.SHARE and known.committed_ms == UNKNOWN
-            read_ms = known.listed_ms if unread else known.committed_ms
+            read_ms = known.listed_ms if known.unread else known.committed_ms
             if read_ms == UNKNOWN:
                 read_ms = known.received_ms
             late = read_ms != UNKNOWN and now_ms - read_ms > plan.late_after_ms(rounds)
             # A group that is read in turn may just not have had its first turn.
-            if not known.cause.kind and (late or (unread and rounds == 1)):
+            if not known.cause.kind and (late or (known.unread and rounds == 1)):
                 known.cause = Cause(FailureKind.OVERDUE)
 
 

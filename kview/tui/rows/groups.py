@@ -20,6 +20,7 @@ from kview.language.verdicts import UNDECIDED
 from kview.model.events import Severity, severity_rank
 from kview.model.snapshot import Flags, Longs
 from kview.model.states import GroupType
+from kview.model.turns import rounds_of_groups
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import OWN_ORDER, Options
 from kview.tui.rows.columns import Column, with_bound
@@ -175,6 +176,19 @@ def _trend(view: View, row: int) -> str:
 def members(view: View, row: int) -> str:
     """Return a group's kind, its state and its members: `share Empty 0/0`."""
     return content(members_figure(view, row))
+
+
+def last_read_ms(view: View, row: int) -> int:
+    """Return when the figures of a group were read, epoch ms, UNKNOWN if they never were."""
+    age_ms = int(view.groups.age_ms[row])
+    return UNKNOWN if age_ms == UNKNOWN else view.snapshot.observation.ended_ms - age_ms
+
+
+def is_stale(view: View, read_ms: int, options: Options, now_ms: int) -> bool:
+    """Return whether figures of a group that were read then are old. If groups are read in turn, they are
+    late only after as many turns."""
+    late_ms = options.stale_ms * rounds_of_groups(len(view.snapshot.groups))
+    return read_ms != UNKNOWN and now_ms - read_ms > late_ms
 
 
 MEMBERS = ("state", "active members", "members")
@@ -376,8 +390,8 @@ class GroupRows(Keyed[str | Alike]):
             return self._fold(index, at, now_ms)
         table, figures = self._view.snapshot.groups, self._view.groups
         group = str(table.group[at])
-        received_ms = int(table.received_ms[at])
-        old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
+        read_ms = last_read_ms(self._view, at)
+        old = is_stale(self._view, read_ms, self._options, now_ms)
         coordinator = int(table.coordinator[at])
         age_ms = int(figures.verdict_age_ms[at])
         as_of = age_ms != UNKNOWN
@@ -385,7 +399,7 @@ class GroupRows(Keyed[str | Alike]):
         verdict_cell = verdict(figures.verdict[at], "", figures.severity[at], age_ms, lost)
         notes = [
             verdicts.of_group(figures, at, beside_figures=True),
-            f"{words.age(received_ms, now_ms)} old" if old and not as_of else "",
+            f"{words.age(read_ms, now_ms)} old" if old and not as_of else "",
             failures.of_group(table.error[at], int(table.error_code[at]), coordinator),
         ]
         cells = (
