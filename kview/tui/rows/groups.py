@@ -245,12 +245,16 @@ class GroupRows(Keyed[str | Alike]):
         super().__init__(
             [each.alike if isinstance(each, Fold) else str(table.group[each]) for each in self._entries]
         )
-        self._view = view
-        self._options = options
+        self._view, self._options = view, options
         self.panel, self.sorts = PANEL, SORTS
         first = [each.first if isinstance(each, Fold) else each for each in self._entries]
         self.severities = view.groups.severity[first]
         self._changed = changes(view)
+        self._together = {
+            each.alike: (each.together(shown), self._changed_ms(each))
+            for each in self._entries
+            if isinstance(each, Fold)
+        }
         missing = whose.sentence(unheard(view.snapshot.observation))
         self.empty = _none(view, options)
         if missing and not len(table):
@@ -313,6 +317,11 @@ class GroupRows(Keyed[str | Alike]):
                 entries += each.rows.tolist()
         return entries
 
+    def _changed_ms(self, fold: Fold) -> int:
+        """Return the time of the last event of any of these groups, epoch ms."""
+        names = self._view.snapshot.groups.group[fold.rows].tolist() if self._changed else ()
+        return max((self._changed.get(name, UNKNOWN) for name in names), default=UNKNOWN)
+
     def whole(self) -> Self:
         """Return the rows with nothing folded, for an export."""
         return type(self)(self._view, self._options)
@@ -341,23 +350,19 @@ class GroupRows(Keyed[str | Alike]):
 
     def _fold(self, index: int, fold: Fold, now_ms: int) -> Row:
         """Return the row that groups share: their lag together, and the worst of their other figures."""
-        figures, furthest = self._view.groups, fold.furthest(self._view.groups)
-        lag, is_bound = fold.lag(figures)
-        none, why = text_figure(words.NONE, Role.DIM), verdicts.of_alike(figures, fold.first, furthest)
-        lost = int(figures.lost[fold.rows].max())
-        names = self._view.snapshot.groups.group[fold.rows]
-        changed = max(self._changed.get(str(name), UNKNOWN) for name in names)
+        figures, (groups, changed) = self._view.groups, self._together[fold.alike]
+        none, why = text_figure(words.NONE, Role.DIM), verdicts.of_alike(groups)
         cells = (
             line(*self._parts(fold)),
             none,
-            count_figure(lag, is_bound=is_bound),
-            behind_figure(figures, furthest, _trend(self._view, furthest)),
+            count_figure(groups.lag, is_bound=groups.lag_is_bound),
+            behind_figure(figures, groups.furthest, _trend(self._view, groups.furthest)),
             none,
             none,
             none,
             none,
             EMPTY,
-            verdict(fold.alike.verdict, "", fold.alike.severity, int(figures.verdict_age_ms[furthest]), lost),
+            verdict(fold.alike.verdict, "", fold.alike.severity, groups.age_ms, groups.lost),
             line(Span(why, Role.DIM)),
         )
         return Row(cells, fresh(changed, now_ms))
