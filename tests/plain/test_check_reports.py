@@ -104,9 +104,7 @@ def test_groups_that_stopped_in_the_same_way_are_one_line_about_the_worst_of_the
 
 def test_the_worst_of_groups_that_lost_records_is_the_one_that_lost_the_most() -> None:
     many = [
-        CheckFinding(
-            CheckKind.GROUP_LOST_RECORDS, Level.RISK, name=f"etl-{number:02}", amount=number % 40 + 1
-        )
+        CheckFinding(CheckKind.GROUP_LOST_RECORDS, Level.RISK, name=f"etl-{at:02}", amount=at % 40 + 1)
         for at in range(MOST_GROUPS_LISTED + 1)
     ]
     _, said, _ = lines(made(*many), "here:9092", UTC).splitlines()
