@@ -211,6 +211,18 @@ def test_a_groups_partition_is_javas(group: str, partition: int) -> None:
 
 def test_javas_hash_is_over_utf_16() -> None:
     assert coordinators.java_hash("\U0001f600") == 1772899  # a surrogate pair
+    assert coordinators.java_hash("") == 0
+
+
+@pytest.mark.parametrize("length", [1, coordinators.LONGEST_KEPT, coordinators.LONGEST_KEPT + 1, 32_767])
+def test_long_names_are_hashed_like_short_ones_and_not_kept(length: int) -> None:
+    text, value = "é" * length, 0
+    for unit in map(ord, text):
+        value = (31 * value + unit) % (1 << 32)
+    kept = coordinators._kept_hash.cache_info().currsize
+    assert coordinators.java_hash(text) == (value - (1 << 32) if value >> 31 else value)
+    grew = coordinators._kept_hash.cache_info().currsize - kept
+    assert grew == 0 if length > coordinators.LONGEST_KEPT else grew <= 1
 
 
 @pytest.mark.parametrize("owner", [3, None])

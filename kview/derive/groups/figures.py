@@ -39,6 +39,9 @@ depends on how long ago the group committed."""
 MAX_NAMES = 50_000
 """The most groups whose name is remembered as ignored or not: more than a cluster has."""
 
+LONGEST_KEPT = 256
+"""The longest such name. Names of groups that are gone are remembered, too, and may have 32,767 bytes."""
+
 TREND_NOISE_MS = 1_000
 """Changes of lag in time below this, or below a tenth of the lag, are not a trend."""
 
@@ -262,10 +265,16 @@ def _places(names: Strings, severity: Strings, ranks: Longs, series: GroupSeries
     return places
 
 
-@lru_cache(maxsize=MAX_NAMES)
 def is_ignored(name: str, patterns: tuple[str, ...]) -> bool:
     """Return whether a group's name matches one of the shell patterns."""
+    return _kept_matches(name, patterns) if len(name) <= LONGEST_KEPT else _matches(name, patterns)
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+_kept_matches = lru_cache(maxsize=MAX_NAMES)(_matches)
 
 
 _LEVELS = np.array([Severity.CALM, Severity.WARN, Severity.RISK, None], object)[:-1]
