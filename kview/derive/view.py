@@ -264,7 +264,7 @@ class GroupFigures(Struct, frozen=True):
     """Whether these sums are lower bounds, because some partition's rate is not known."""
     lag_series: tuple[tuple[float, ...], ...]
     age_ms: Longs
-    """The age of the group's figures."""
+    """The age of the group's commits, or if it has none, of what was last heard of it."""
     ignored: Flags
     """Whether the user wants to hear nothing of the group: it counts nowhere, and is never urgent."""
     verdict_age_ms: Longs

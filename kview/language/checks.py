@@ -42,9 +42,12 @@ def label(key: Key) -> str:
     return f"{kind}:{name}" if name else str(kind)
 
 
+ALL_IN_JSON = "--format json lists all of them"
+
+
 def and_alike(others: int) -> str:
     """Return what follows the name of a group that stands for others that do the same, '' if it does not."""
-    return f" and {words.plural(others, 'group')} like it" if others else ""
+    return f", the worst of {words.plural(others + 1, 'group')} like it ({ALL_IN_JSON})" if others else ""
 
 
 def sentence(finding: CheckFinding, now_ms: int) -> str:

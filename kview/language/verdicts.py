@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from kview.derive.groups.alike import Together
 from kview.derive.view import GroupFigures, OffsetFigures, PartitionStatus, Reason, Verdict
 from kview.language.words import NONE, NOT_YET, count, duration, marked, plural
 from kview.model.units import UNKNOWN
@@ -135,15 +136,16 @@ def of_fold(groups: int, like: str) -> str:
     return f"{count(groups)} like {like}"
 
 
-def of_alike(figures: GroupFigures, first: int, furthest: int) -> str:
-    """Return the reason that groups have in common. `first` is the row of the first of them, and `furthest`
-    that of the one that is furthest behind, whose numbers stand for the worst of them."""
-    kind = Reason(figures.reason[first])
-    if kind is Reason.NO_MEMBERS:
-        return "no members"
-    why = reason(kind, int(figures.reason_ms[furthest]), int(figures.reason_count[furthest]))
-    has_number = (figures.reason_ms[furthest], figures.reason_count[furthest]) != (UNKNOWN, UNKNOWN)
-    return f"{why} at worst" if why and has_number else why
+def of_alike(groups: Together) -> str:
+    """Return the reason that groups have in common, and the most that one of them has lost, with the worst
+    numbers of all."""
+    ms, number = groups.reason_ms, groups.reason_count
+    if groups.reason is Reason.NO_MEMBERS:
+        ms = number = UNKNOWN
+    numbered = (ms, number) != (UNKNOWN, UNKNOWN) or groups.lost > 0
+    said = (reason(groups.reason, ms, number), lost(groups.lost, groups.lost_is_bound))
+    why = ", ".join(filter(None, said))
+    return f"{why} at worst" if why and numbered else why
 
 
 def of_group(figures: GroupFigures, row: int, beside_figures: bool = False) -> str:

@@ -200,7 +200,7 @@ class Groups(Table, frozen=True):
     group has a `topology_epoch`, which a new version of the application raises, and `subtopologies` with what
     each of them reads; UNKNOWN_ID and '' for other groups. `error` is a FailureKind's value that says why the
     figures are old, or '' if they are not. `error_code` is Kafka's error number if that kind is KAFKA_ERROR,
-    else 0.
+    else 0. A group is `unread` until its committed offsets have been read; a share group has none to read.
     """
 
     group: Strings
@@ -216,6 +216,7 @@ class Groups(Table, frozen=True):
     received_ms: Longs
     error: Strings
     error_code: Ids
+    unread: Flags
 
 
 class Members(Table, frozen=True):

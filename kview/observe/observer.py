@@ -255,7 +255,7 @@ class Observer:
         await self._ask_metadata_and_groups()
         self._links.open()
         self._update_brokers()
-        details = self._groups.details(self._links.askable(), self._sequence)
+        details = self._groups.details(self._links.askable())
         await self._phase(details, self._settings.phase_s)
         requests.ends_asked = True
         await self._ask_offsets(began_ms)

@@ -136,7 +136,7 @@ class State(Struct):
         for facts in self.brokers.values():
             jump.move(facts, "since_ms", "answered_ms", "returned_ms")
         for group in self.groups.values():
-            jump.move(group, "received_ms", "described_ms", "committed_ms", "missing_ms")
+            jump.move(group, "received_ms", "described_ms", "committed_ms", "listed_ms", "missing_ms")
         if self.quorum is not None:
             self.quorum = replace(self.quorum, received_ms=jump.time(self.quorum.received_ms))
         self.apis_differ_since_ms = jump.time(self.apis_differ_since_ms)

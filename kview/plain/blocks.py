@@ -197,16 +197,14 @@ def _groups(view: View) -> list[str]:
 
 def _fold(view: View, fold: Fold) -> list[str]:
     """Return the cells of groups that do the same: their lag together, and the worst of the rest."""
-    figures, furthest = view.groups, fold.furthest(view.groups)
-    lag, is_bound = fold.lag(figures)
-    age_ms, lost = int(figures.verdict_age_ms[furthest]), int(figures.lost[fold.rows].max())
-    verdict = verdicts.name(fold.alike.verdict, age_ms, lost)
-    reason = verdicts.of_alike(figures, fold.first, furthest)
+    groups = fold.together(view.groups)
+    verdict = verdicts.name(fold.alike.verdict, groups.age_ms, groups.lost)
+    reason = verdicts.of_alike(groups)
     return [
         verdicts.of_fold(len(fold.rows), str(view.snapshot.groups.group[fold.first])),
         words.NONE,
-        words.at_least(words.count(lag), is_bound),
-        verdicts.behind(figures, furthest),
+        words.at_least(words.count(groups.lag), groups.lag_is_bound),
+        verdicts.behind(view.groups, groups.furthest),
         words.NONE,
         words.NONE,
         f"{verdict}: {reason}" if reason else verdict,

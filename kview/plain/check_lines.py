@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import tzinfo
 
 from kview.derive.checks.outcome import Outcome
-from kview.derive.groups.alike import LEAST_ALIKE
+from kview.derive.groups.alike import worst_findings
 from kview.language import checks, glyphs, words
 from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Key
 
@@ -67,27 +67,22 @@ def _listed(outcome: Outcome, findings: Sequence[CheckFinding]) -> Iterator[str]
             yield f"{sign} {finding.level}{_GAP}{label}{_GAP}{said}"
         elif listed[finding.kind] == total[finding.kind]:
             rest = total[finding.kind] - MOST_OF_A_KIND
-            yield f"  + {rest:,} more {finding.kind}: --format json lists all of them"
+            yield f"  + {rest:,} more {finding.kind}: {checks.ALL_IN_JSON}"
 
 
 def _folded(findings: Sequence[CheckFinding]) -> tuple[list[CheckFinding], Counter[Key]]:
-    """Return findings of which those about groups that do the same are one, and how many others it stands
-    for, by its key.
+    """Return findings of which those about groups that do the same are one, that of the worst of them, and
+    how many others it stands for, by its key.
 
-    It is the one of the group that is furthest behind. Nothing is folded where a person can read all.
+    Nothing is folded where a person can read all.
     """
     of_groups = [finding for finding in findings if finding.kind in GROUP_KINDS]
-    together: dict[object, list[CheckFinding]] = {}
-    if len(of_groups) > MOST_GROUPS_LISTED:
-        for finding in of_groups:
-            alike = (finding.kind, finding.level, finding.verdict, finding.reason, finding.group_type)
-            together.setdefault((*alike, finding.explained_by), []).append(finding)
+    if len(of_groups) <= MOST_GROUPS_LISTED:
+        return list(findings), Counter()
     left_out, others = set(), Counter[Key]()
-    for same in together.values():
-        if len(same) >= LEAST_ALIKE:
-            furthest = max(same, key=lambda finding: finding.behind_ms)
-            others[furthest.key] = len(same) - 1
-            left_out |= {finding.key for finding in same if finding is not furthest}
+    for worst, *rest in worst_findings(of_groups):
+        others[worst.key] = len(rest)
+        left_out |= {finding.key for finding in rest}
     return [finding for finding in findings if finding.key not in left_out], others
 
 

@@ -26,6 +26,9 @@ from kview.run.settings import Display, Format
 OBSERVATIONS_FOR_RATES = 2
 """The number of observations that `--once` makes, because a rate needs two."""
 
+MOST_OBSERVATIONS_ONCE = 20
+"""The most observations that `--once` makes until all groups have been read, if they are read in turn."""
+
 INTERNAL_ERROR = 70
 """The exit code after a bug, as of `kview check`."""
 
@@ -138,7 +141,7 @@ def _print_source(printed: Printed, ending: threading.Event, is_one_of_several: 
                         hear(item)
                     continue
                 seen += 1
-                if display.once and seen < OBSERVATIONS_FOR_RATES:
+                if display.once and (seen < OBSERVATIONS_FOR_RATES or _waits(item, seen)):
                     continue
                 if not display.quiet:
                     _print(item, name, display, fit, is_one_of_several)
@@ -156,6 +159,12 @@ def end_on_signals() -> None:
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
     sys.exit(128 + number)
+
+
+def _waits(view: View, seen: int) -> bool:
+    """Return whether the next observations read groups that have not been read yet."""
+    groups = view.snapshot.groups
+    return seen < MOST_OBSERVATIONS_ONCE and bool((groups.unread & (groups.error == "")).any())
 
 
 def print_views(shown: Iterable[View], name: str, display: Display) -> int:

@@ -4,10 +4,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kview.derive.groups.alike import Alike
 from kview.derive.view import View
 from kview.language.glyphs import printable
 from kview.model.aggregates import Key
 from kview.tui.options import HOLD_MS, OWN_ORDER, Options, Sort
+from kview.tui.rows.groups import GroupRows
 from kview.tui.rows.sorting import sort_mark
 from kview.tui.text import content
 from kview.tui.widgets.bottom import StatusMessage
@@ -55,6 +57,13 @@ def name_of(key: object) -> str:
     if isinstance(key, Key):
         return printable(key.name or str(key.kind))
     return printable("-".join(map(str, key)) if isinstance(key, tuple) else str(key))
+
+
+def _name(table: Table) -> str:
+    """Return what the selected row is about, a group if groups share the row."""
+    if isinstance(table.rows, GroupRows) and isinstance(table.selected, Alike):
+        return name_of(table.rows.example(table.selected))
+    return name_of(table.selected)
 
 
 class ListKeys:
@@ -135,7 +144,7 @@ class ListKeys:
         again = self._copied is not None and self._copied[0] == table.selected
         again = again and self._copied is not None and 0 <= now_ms - self._copied[1] <= COPY_TWICE_MS
         self._copied = None if again else (table.selected, now_ms)
-        text = (self._row_text(table) if again else name_of(table.selected))[:MOST_COPIED]
+        text = (self._row_text(table) if again else _name(table))[:MOST_COPIED]
         self._app.copy_to_clipboard(text)
         tail = "" if again else f"{self._app.keys.name('copy')} again copies the whole row"
         self._app.say(StatusMessage(f"copied {'the row: ' if again else ''}{' '.join(text.split())}", tail))

@@ -1,9 +1,11 @@
 """Which groups a list shows as one: those in trouble that do the same."""
 
+import numpy as np
 from msgspec.structs import replace
 
-from kview.derive.groups.alike import LEAST_ALIKE, Fold, folded
+from kview.derive.groups.alike import LEAST_ALIKE, Alike, Fold, folded
 from kview.derive.view import Reason, Verdict, View
+from kview.language import verdicts
 from kview.model.events import Severity
 from tests.worlds.crowd import AUDIT, GROUPS, STOPPED, WAITING, crowd
 
@@ -30,9 +32,30 @@ def test_its_lag_is_that_of_all_and_its_lag_in_time_that_of_the_worst() -> None:
     view = crowd()
     figures, fold = view.groups, folded(view, in_order(view), 40)[0]
     assert isinstance(fold, Fold)
-    lag, is_bound = fold.lag(figures)
-    assert lag == figures.lag[fold.rows].sum() >= STOPPED * 2 * WAITING and not is_bound
-    assert figures.behind_ms[fold.furthest(figures)] == figures.behind_ms[fold.rows].max() > 0
+    groups = fold.together(figures)
+    assert groups.lag == figures.lag[fold.rows].sum() >= STOPPED * 2 * WAITING and not groups.lag_is_bound
+    assert figures.behind_ms[groups.furthest] == figures.behind_ms[fold.rows].max() > 0
+
+
+def test_each_figure_is_the_worst_of_all_and_what_was_lost_is_said() -> None:
+    figures, first = crowd().groups, np.arange(3)
+    of_three = replace(
+        figures,
+        reason_ms=np.concatenate(([2_000, 9_000, 5_000], figures.reason_ms[3:])),
+        reason_count=np.concatenate(([7, 4, 3], figures.reason_count[3:])),
+        behind_ms=np.concatenate(([1, 2, 3], figures.behind_ms[3:])),
+        lost=np.concatenate(([5, 35, 0], figures.lost[3:])),
+        lost_is_bound=np.concatenate(([True, False, False], figures.lost_is_bound[3:])),
+    )
+    alike = Alike(Severity.RISK, Verdict.STUCK, Reason.STILL, True, False)
+    groups = Fold(alike, first).together(of_three)
+    assert (groups.furthest, groups.reason_ms, groups.reason_count, groups.lost) == (2, 9_000, 7, 35)
+    assert verdicts.of_alike(groups) == (
+        "no progress for ≥ 9.0 s, ≥ 35 records deleted before being read at worst"
+    )
+    stopped = groups._replace(reason=Reason.NO_MEMBERS, lost_is_bound=False)
+    assert verdicts.of_alike(stopped) == "no members, 35 records deleted before being read at worst"
+    assert verdicts.of_alike(stopped._replace(lost=0)) == "no members"
 
 
 def test_nothing_is_folded_where_all_fit_or_where_few_are_alike() -> None:

@@ -11,18 +11,20 @@ from kview.derive.checks.judge import Watch, more_tells
 from kview.derive.checks.judge import step as judge
 from kview.derive.checks.outcome import Outcome, Rules, outcome_of
 from kview.derive.fold import State, step
-from kview.language import checks
+from kview.derive.view import Reason, Verdict
+from kview.language import checks, verdicts
 from kview.model.checks import GROUP_KINDS, CheckFinding, CheckKind, Judgement, Level, NotJudgedWhy
+from kview.model.events import Severity
 from kview.model.failures import FailureKind
 from kview.model.snapshot import Snapshot
 from kview.model.states import GroupType
-from kview.model.units import NO_BROKER, UNKNOWN
+from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN
 from tests.derive.checking import SET_UP, judged, labels
 from tests.derive.checking import rules as ignored
 from tests.worlds import START_MS, World, default_world, views
 from tests.worlds.kinds import CONNECT, CONSUMER, SHARE, STREAMS, of_every_kind
-from tests.worlds.parts import Node, topic
-from tests.worlds.small import ends, reader, small_world
+from tests.worlds.parts import Consumers, Node, topic
+from tests.worlds.small import TOPIC, ends, reader, small_world
 
 K, Why = CheckKind, NotJudgedWhy
 
@@ -201,6 +203,27 @@ def test_a_group_without_evidence_is_not_judged_and_may_be_ignored() -> None:
         (GROUP_KINDS, ("late",), Why.NO_HISTORY)
     ]
     assert judged(world, 8, *single, "group_*:la??").not_judged == ()
+
+
+@pytest.mark.parametrize("members", [0, 1])
+def test_a_group_that_has_not_been_read_yet_has_not_committed_nothing(members: int) -> None:
+    owned = dict.fromkeys([(TOPIC, 0)] * members, NO_OFFSET)
+    seen = small_world(Consumers("unread", 0, members, owned), reader("others", *ends())).tick()
+    groups, offsets = seen.groups, seen.offsets
+    at, mine = groups.group == "unread", offsets.group == "unread"
+    offsets = replace(
+        offsets,
+        committed=np.where(mine, NO_OFFSET, offsets.committed),
+        received_ms=np.where(mine, UNKNOWN, offsets.received_ms),
+    )
+    _, view = step(State(), replace(seen, groups=replace(groups, unread=at), offsets=offsets))
+    row = int(np.flatnonzero(at)[0])
+    assert (view.groups.verdict[row], view.groups.reason[row]) == (Verdict.UNKNOWN, Reason.LAG_UNKNOWN)
+    assert "nothing" not in verdicts.of_group(view.groups, row)
+    assert set(view.offsets.reason[mine]) <= {Reason.LAG_UNKNOWN}
+    assert view.groups.severity[row] == Severity.CALM and view.groups.lost[row] == UNKNOWN
+    (open_,) = [item for item in judge(Watch(), view)[1].not_judged if "unread" in item.names]
+    assert open_.why is Why.NO_HISTORY
 
 
 @pytest.mark.quick(2)

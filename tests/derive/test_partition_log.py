@@ -1,5 +1,6 @@
 """A partition's log as facts, in a crash: ends, ages, positions of groups, and what happened to it."""
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -18,9 +19,11 @@ from kview.language.partition_log import PAST_THE_END, replica_note
 from kview.model.events import Event, EventKind, Severity
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
-from kview.tui.rows.log_lines import Zoom, log_lines
+from kview.tui.rows.log_lines import LABELS_A_CELL, Scale, Zoom, _near, log_lines
 from kview.tui.text import content
 from tests.worlds import crash_script, views
+from tests.worlds.crowd import GROUPS, crowd
+from tests.worlds.small import TOPIC
 
 SILENT, FENCED = 13, 21
 
@@ -82,6 +85,18 @@ def test_groups_stand_at_their_commits_the_furthest_behind_first(script: list[Vi
     names = [str(view.snapshot.groups.group[position.group]) for position in log.groups]
     assert names == ["audit-export", "fraud-check"]
     assert log.groups[0].committed < log.groups[1].committed <= log.high_watermark
+
+
+def test_of_very_many_groups_those_with_room_near_their_cells_are_taken_and_the_others_counted() -> None:
+    view = crowd()
+    log = partition_log(view, TOPIC, 0)
+    assert log is not None and len(log.groups) == GROUPS
+    scale = Scale(log.first, log.last, 100)
+    near, left_out = _near(log, scale, 3)
+    cells = Counter(scale.cell(position.committed) for position in near)
+    of_all = Counter(scale.cell(position.committed) for position in log.groups)
+    assert cells == {cell: min(count, 3 * LABELS_A_CELL) for cell, count in of_all.items()}
+    assert left_out == GROUPS - len(near) > 0
 
 
 def test_the_zoom_holds_the_watermark_and_every_replica_in_the_isr(script: list[View]) -> None:

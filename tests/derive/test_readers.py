@@ -117,3 +117,10 @@ def test_what_a_broker_passes_on_to_share_groups_is_in_no_rate() -> None:
     first = int(view.topics.first_row[view.topics.topic.tolist().index("invoice")])
     leaders = view.snapshot.partitions.leader[first : first + 2]
     assert view.brokers.out_is_bound[np.isin(view.snapshot.brokers.id, leaders)].all()
+
+
+@pytest.mark.parametrize("second", [2, 13])
+def test_no_reader_has_more_lag_than_the_most(script: list[View], second: int) -> None:
+    for topic in script[second].topics.topic:
+        readers = Readers(script[second], str(topic))
+        assert readers.most_lag() == max((readers[at].lag for at in range(len(readers))), default=UNKNOWN)

@@ -36,6 +36,18 @@ def test_why_a_groups_figures_are_old(cause: Cause, row: tuple[str, int]) -> Non
     assert (tables.groups.error[0], int(tables.groups.error_code[0])) == row
 
 
+def test_a_group_is_unread_until_its_commits_arrive_which_say_nothing_of_its_members() -> None:
+    known = GroupFacts("g", "classic", "Stable", 1, received_ms=1_000)
+    share = GroupFacts("s", "share", "Stable", 1)
+    tables = GroupTables()
+    tables.update({"g": known, "s": share})
+    assert tables.groups.unread.tolist() == [True, False]
+    group_facts.committed(known, GroupCommits("g", 0, ()), 5_000)
+    tables.update({"g": known, "s": share})
+    assert tables.groups.unread.tolist() == [False, False]
+    assert tables.groups.received_ms[0] == 1_000
+
+
 def assignment(*owned: tuple[str, list[int]]) -> bytes:
     topic = ConsumerProtocolAssignment.TopicPartition
     return bytes(
@@ -199,6 +211,18 @@ def test_a_groups_partition_is_javas(group: str, partition: int) -> None:
 
 def test_javas_hash_is_over_utf_16() -> None:
     assert coordinators.java_hash("\U0001f600") == 1772899  # a surrogate pair
+    assert coordinators.java_hash("") == 0
+
+
+@pytest.mark.parametrize("length", [1, coordinators.LONGEST_KEPT, coordinators.LONGEST_KEPT + 1, 32_767])
+def test_long_names_are_hashed_like_short_ones_and_not_kept(length: int) -> None:
+    text, value = "é" * length, 0
+    for unit in map(ord, text):
+        value = (31 * value + unit) % (1 << 32)
+    kept = coordinators._kept_hash.cache_info().currsize
+    assert coordinators.java_hash(text) == (value - (1 << 32) if value >> 31 else value)
+    grew = coordinators._kept_hash.cache_info().currsize - kept
+    assert grew == 0 if length > coordinators.LONGEST_KEPT else grew <= 1
 
 
 @pytest.mark.parametrize("owner", [3, None])

@@ -357,7 +357,7 @@ def test_a_share_group_whose_state_nobody_tells_keeps_no_other_answer_waiting() 
     lane = SlowLane(cast(Loop, loop), ObserveSettings(), state, {0: link})
     requests = GroupRequests(cast(Loop, loop), state)
     rounds = GroupRounds(state, requests, cast(Links, None), 3, 1.0)
-    asked = [ask.func for _, ask in cast(list[tuple[Link, partial[object]]], rounds.details({0: link}, 0))]
+    asked = [ask.func for _, ask in cast(list[tuple[Link, partial[object]]], rounds.details({0: link}))]
     assert asked == [requests.describe], "the fast lane asks for its members alone"
     lane.step([0], [0], 0)
     loop.now_s += 3.5

@@ -98,8 +98,18 @@ def test_groups_that_stopped_in_the_same_way_are_one_line_about_the_worst_of_the
     rows = lines(made(*many), "here:9092", UTC).splitlines()
     assert len(rows) == 4, "the head, a line for each kind, and the result"
     said = [row for row in rows if "audit" in row]
-    assert len(said) == 1 and "group_stopped:audit-120 and 120 groups like it  stopped" in said[0]
+    assert len(said) == 1 and "group_stopped:audit-120, the worst of 121 groups like it (" in said[0]
     assert "2 h behind" in said[0] and any("group_lost_records:billing  " in row for row in rows)
+
+
+def test_the_worst_of_groups_that_lost_records_is_the_one_that_lost_the_most() -> None:
+    many = [
+        CheckFinding(CheckKind.GROUP_LOST_RECORDS, Level.RISK, name=f"etl-{at:02}", amount=at % 40 + 1)
+        for at in range(MOST_GROUPS_LISTED + 1)
+    ]
+    _, said, _ = lines(made(*many), "here:9092", UTC).splitlines()
+    assert "etl-39, the worst of 41 groups like it (--format json lists all of them)  " in said
+    assert "40 records deleted" in said
 
 
 def test_groups_that_a_person_can_read_one_by_one_have_a_line_each() -> None:

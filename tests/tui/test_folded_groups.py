@@ -1,12 +1,16 @@
 """Groups that do the same share a row on the screen, which opens and closes in place."""
 
+from dataclasses import replace
+
 import pytest
 
 from kview.derive.groups.alike import Alike
 from kview.tui.options import Options, Sort
+from kview.tui.rows.columns import Column
 from kview.tui.rows.groups import PANEL, GroupRows, Unfolding
-from kview.tui.text import content
-from kview.tui.widgets.table import Table
+from kview.tui.screens.groups import GroupsScreen
+from kview.tui.text import Role, Span, content, line
+from kview.tui.widgets.table import Table, _cell
 from tests.tui.harness import dashboard, drawn_text, press, running, text
 from tests.tui.test_screens import agrees, update
 from tests.worlds.crowd import AUDIT, GROUPS, STOPPED, crowd
@@ -77,3 +81,40 @@ async def test_enter_opens_the_row_and_escape_closes_it() -> None:
         await press(pilot, ["escape"])
         assert f"+ {STOPPED - 1} like {AUDIT[0]}" in text(app)
         assert listed.selected == AUDIT[1], "the selected one keeps its row"
+        assert isinstance(app.screen, GroupsScreen) and not app.screen.fold_all(), "nothing is left to fold"
+
+
+@running
+async def test_escape_does_something_else_when_the_list_no_longer_has_the_row_that_was_opened() -> None:
+    async with dashboard(crowd()) as (app, pilot):
+        await press(pilot, ["5", "enter"])
+        app.set_options(replace(app.options, sorts={PANEL: Sort("lag", True)}))
+        await pilot.pause()
+        assert isinstance(app.screen, GroupsScreen) and not app.screen.fold_all()
+
+
+@running
+async def test_a_taller_terminal_has_room_for_each_group() -> None:
+    async with dashboard(crowd(40, 20), size=(120, 30)) as (app, pilot):
+        await press(pilot, ["5"])
+        listed = app.screen.query_one("#groups", Table)
+        assert len(listed.rows) == 21
+        await pilot.resize_terminal(120, 60)
+        await pilot.pause()
+        assert len(listed.rows) == 40
+        await pilot.resize_terminal(120, 30)
+        await pilot.pause()
+        assert len(listed.rows) == 21
+
+
+@running
+async def test_a_row_that_groups_share_is_copied_as_the_group_that_they_are_like() -> None:
+    async with dashboard(crowd()) as (app, pilot):
+        await press(pilot, ["5", "y"])
+        assert app.clipboard == AUDIT[0]
+
+
+def test_a_name_that_is_cut_has_the_colour_of_its_first_part() -> None:
+    cell = line(Span("+ 194 like ", Role.DIM), Span("a-group-with-a-long-name", Role.TEXT))
+    (cut, *_) = _cell(cell, Column("group", "group", 12, name=True), 12)
+    assert cut.role is Role.DIM and cut.text.startswith("+ 194")

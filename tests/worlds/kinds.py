@@ -55,7 +55,7 @@ def _group(
 ) -> tuple[Any, ...]:
     state = state if members else GroupState.EMPTY
     topology = (2, "0: orders; 1: totals-repartition") if kind == GroupType.STREAMS else (UNKNOWN_ID, "")
-    return (name, kind, state, 1, assignor, epoch, epoch, *topology, members, now_ms, "", 0)
+    return (name, kind, state, 1, assignor, epoch, epoch, *topology, members, now_ms, "", 0, False)
 
 
 def _rows(of: Table) -> list[tuple[Any, ...]]:

@@ -271,6 +271,7 @@ class Seen:
             "received_ms": self._world.now_ms,
             "error": "",
             "error_code": 0,
+            "unread": False,
         }
         its_members = [
             {

@@ -43,6 +43,7 @@ def broker_figures(
     out_is_bound = leaves_out(reads_at, read_rate, size)
     shares_at = take(led_by_row, partition_rows(snapshot.share_offsets, table), -1)
     out_is_bound[shares_at[shares_at >= 0]] = True  # what a share group reads is in no commit
+    out_is_bound |= snapshot.groups.unread.any()
     unknown = bool(unheard(snapshot.observation)) or bool(never_read(snapshot).any())
     out_rate[quiet.silent | unknown] = np.nan
     out_is_bound &= np.isfinite(out_rate)

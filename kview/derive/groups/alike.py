@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kview.derive.view import GroupFigures, View
+from kview.derive.view import GroupFigures, Reason, View
+from kview.model.checks import CheckFinding
 from kview.model.events import Severity
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
@@ -37,18 +38,41 @@ class Fold(NamedTuple):
         """The row of the group that comes first in the list, which is the worst in its own order."""
         return int(self.rows[0])
 
-    def furthest(self, figures: GroupFigures) -> int:
-        """Return the row of the group that is furthest behind in time."""
-        return int(self.rows[figures.behind_ms[self.rows].argmax()])
-
-    def lag(self, figures: GroupFigures) -> tuple[int, bool]:
-        """Return the lag of all of them together, UNKNOWN if none is known, and whether it is a lower
-        bound."""
-        lags = figures.lag[self.rows]
+    def together(self, figures: GroupFigures) -> "Together":
+        """Return the figures of all of them."""
+        rows = self.rows
+        lags, lost = figures.lag[rows], figures.lost[rows]
         known = lags != UNKNOWN
-        if not known.any():
-            return UNKNOWN, False
-        return int(lags[known].sum()), bool(not known.all() or figures.lag_is_bound[self.rows].any())
+        return Together(
+            furthest=int(rows[figures.behind_ms[rows].argmax()]),
+            lag=int(lags[known].sum()) if known.any() else UNKNOWN,
+            lag_is_bound=bool(known.any() and not (known.all() and not figures.lag_is_bound[rows].any())),
+            reason=Reason(self.alike.reason),
+            reason_ms=int(figures.reason_ms[rows].max()),
+            reason_count=int(figures.reason_count[rows].max()),
+            lost=int(lost.max()),
+            lost_is_bound=bool(figures.lost_is_bound[rows][lost > 0].any()),
+            age_ms=int(figures.verdict_age_ms[rows].max()),
+        )
+
+
+class Together(NamedTuple):
+    """The figures of groups that are alike: their lag together, and the worst of each other figure.
+
+    UNKNOWN if none is known.
+    """
+
+    furthest: int
+    """The row of the group that is furthest behind in time."""
+    lag: int
+    lag_is_bound: bool
+    reason: Reason
+    reason_ms: int
+    reason_count: int
+    lost: int
+    lost_is_bound: bool
+    age_ms: int
+    """The age of the oldest readings, if they are late."""
 
 
 def folded(
@@ -78,10 +102,30 @@ def folded(
         if names[row] != apart or alike in opened:
             together.setdefault(alike, []).append(row)
     fold_of = {
-        row: Fold(alike, np.array(same, np.int64))
+        same[0]: Fold(alike, np.array(same, np.int64))
         for alike, same in together.items()
         if len(same) >= LEAST_ALIKE
-        for row in same[:1]
     }
     inside = {row for fold in fold_of.values() for row in fold.rows[1:].tolist()}
     return [fold_of.get(row, row) for row in rows if row not in inside]
+
+
+def worst_findings(findings: Sequence[CheckFinding]) -> list[list[CheckFinding]]:
+    """Return findings about groups, those of groups that are alike in one list, of which the worst comes
+    first. Every other finding is alone in its list."""
+    together: dict[Hashable, list[CheckFinding]] = {}
+    for finding in findings:
+        alike = finding.level, finding.verdict, finding.reason
+        key = finding.kind, alike, finding.group_type, finding.explained_by
+        together.setdefault(key, []).append(finding)
+    out = []
+    for same in together.values():
+        if len(same) < LEAST_ALIKE:
+            out += [[finding] for finding in same]
+        else:
+            out.append(sorted(same, key=_badness, reverse=True))
+    return out
+
+
+def _badness(finding: CheckFinding) -> tuple[int, ...]:
+    return finding.behind_ms, finding.amount, finding.reason_ms, finding.reason_count

@@ -39,6 +39,9 @@ depends on how long ago the group committed."""
 MAX_NAMES = 50_000
 """The most groups whose name is remembered as ignored or not: more than a cluster has."""
 
+LONGEST_KEPT = 256
+"""The longest such name. Names of groups that are gone are remembered, too, and may have 32,767 bytes."""
+
 TREND_NOISE_MS = 1_000
 """Changes of lag in time below this, or below a tenth of the lag, are not a trend."""
 
@@ -88,7 +91,8 @@ def _uncommitted(snapshot: Snapshot, figures: OffsetFigures) -> NDArray[np.bool_
     end = figures.log_end_offset
     empty = (end != UNKNOWN) & (end <= np.where(start == UNKNOWN, 0, start))
     owned = np.asarray(offsets.owner != "", np.bool_)
-    return np.asarray(owned & (rows >= 0) & (offsets.committed == NO_OFFSET) & ~empty, np.bool_)
+    read = offsets.received_ms != UNKNOWN
+    return np.asarray(owned & read & (rows >= 0) & (offsets.committed == NO_OFFSET) & ~empty, np.bool_)
 
 
 class BehindSeries(Struct, frozen=True):
@@ -174,9 +178,10 @@ def group_figures(
     ranks, rows = _worst(snapshot, figures, index)
     unread = (lags.uncommitted > 0) & (ranks <= RANK[Verdict.UNDECIDED])
     ranks = np.where(unread, RANK[Verdict.UNDECIDED], ranks)
-    untold, uncommitting = never_read(snapshot), _commit_nothing(groups)
+    untold, uncommitting = never_read(snapshot) | groups.unread, _commit_nothing(groups)
     lost = np.where(untold | uncommitting, UNKNOWN, _lost(figures, index, size))
-    old = _verdict_age(snapshot, index)
+    read_ms = _read_ms(snapshot, index)
+    old = _verdict_age(snapshot, read_ms)
     quiet = np.array([bool(ignore) and is_ignored(str(name), ignore) for name in groups.group], np.bool_)
     reasons = np.where(rows > 0, _REASONS[ranks], _REASONS_WITHOUT_ROWS[ranks])
     reasons[unread] = Reason.NO_COMMIT
@@ -193,7 +198,7 @@ def group_figures(
     held = np.asarray(ranks == RANK[Verdict.HELD], np.bool_)
     uncounted = untold | uncommitting | ((groups.members != 0) & ~_any(index, index >= 0, size))
     counted = np.asarray(reasons == Reason.PARTITIONS, np.bool_)
-    age = np.where(groups.received_ms == UNKNOWN, UNKNOWN, snapshot.observation.ended_ms - groups.received_ms)
+    age = np.where(read_ms == UNKNOWN, UNKNOWN, snapshot.observation.ended_ms - read_ms)
     hides_topics = lacks_topics(snapshot.observation)  # commits to them are left out, too
     severity = _severities(ranks, lost > 0, old != UNKNOWN, quiet)
     return GroupFigures(
@@ -260,10 +265,16 @@ def _places(names: Strings, severity: Strings, ranks: Longs, series: GroupSeries
     return places
 
 
-@lru_cache(maxsize=MAX_NAMES)
 def is_ignored(name: str, patterns: tuple[str, ...]) -> bool:
     """Return whether a group's name matches one of the shell patterns."""
+    return _kept_matches(name, patterns) if len(name) <= LONGEST_KEPT else _matches(name, patterns)
+
+
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+_kept_matches = lru_cache(maxsize=MAX_NAMES)(_matches)
 
 
 _LEVELS = np.array([Severity.CALM, Severity.WARN, Severity.RISK, None], object)[:-1]
@@ -285,18 +296,22 @@ def _severities(
     return _LEVELS[np.where(quiet | (ranks == RANK[Verdict.ABANDONED]), _CALM, level)]
 
 
-def _verdict_age(snapshot: Snapshot, index: Longs) -> Longs:
+def _read_ms(snapshot: Snapshot, index: Longs) -> Longs:
+    """Return when each group's commits were read, or if it has none, when anything was heard of it."""
+    newest = np.full(len(snapshot.groups), UNKNOWN)
+    mine = index >= 0
+    np.maximum.at(newest, index[mine], snapshot.offsets.received_ms[mine])
+    return np.where(newest == UNKNOWN, snapshot.groups.received_ms, newest)
+
+
+def _verdict_age(snapshot: Snapshot, read_ms: Longs) -> Longs:
     """Return how old the readings of each group are if they are late, else UNKNOWN.
 
     The observer knows when they are due, and says why they are late.
     """
-    groups, offsets, seen = snapshot.groups, snapshot.offsets, snapshot.observation
-    newest = np.full(len(groups), UNKNOWN)
-    mine = index >= 0
-    np.maximum.at(newest, index[mine], offsets.received_ms[mine])
-    newest = np.where(newest == UNKNOWN, groups.received_ms, newest)
-    known = (newest != UNKNOWN) & (newest < seen.began_ms)
-    return np.where(known & np.asarray(groups.error != "", np.bool_), seen.ended_ms - newest, UNKNOWN)
+    groups, seen = snapshot.groups, snapshot.observation
+    known = (read_ms != UNKNOWN) & (read_ms < seen.began_ms)
+    return np.where(known & np.asarray(groups.error != "", np.bool_), seen.ended_ms - read_ms, UNKNOWN)
 
 
 def _known(snapshot: Snapshot, figures: OffsetFigures) -> NDArray[np.bool_]:

@@ -17,7 +17,7 @@ def unheard(observation: Observation) -> tuple[Failure, ...]:
 
 
 def never_read(snapshot: Snapshot) -> Flags:
-    """Return which groups' commits were never read: they seem to have none, and kview's requests fail."""
+    """Return which groups' commits cannot be read: they seem to have none, and kview's requests fail."""
     groups = snapshot.groups
     failing = np.asarray(groups.error != "", np.bool_)
     if not failing.any():

@@ -208,7 +208,10 @@ def reasons(ranks: Longs, commits: Commits, at: Circumstances, owner: Strings) -
         (Reason.BELOW_START, having(Verdict.ABANDONED)),
         (Reason.LAG_NOT_FALLING, having(Verdict.FALLING_BEHIND) & (at.trend == FALLS_BEHIND)),
         (Reason.NOT_GAINING, having(Verdict.FALLING_BEHIND)),
-        (Reason.NO_COMMIT, unknown & (commits.committed <= NO_OFFSET)),
+        (
+            Reason.NO_COMMIT,
+            unknown & (commits.committed <= NO_OFFSET) & (commits.received_ms != UNKNOWN),
+        ),
         (Reason.LAG_UNKNOWN, unknown),
     )
     values = [_REASON_NUMBERS[reason] for reason, _ in candidates]

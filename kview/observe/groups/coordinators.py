@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import count
 
+import numpy as np
 from msgspec import Struct, field
 
 from kview.model.failures import NOT_AUTHORIZED
@@ -15,15 +16,26 @@ TOPIC = "__consumer_offsets"
 MOST_HASHES = 65_536
 """Limit of cached hashes, which is more than the groups of a cluster."""
 
+LONGEST_KEPT = 256
+"""The longest name whose hash is cached. Names of groups that are gone stay in the cache, and may have
+32,767 bytes."""
 
-@lru_cache(MOST_HASHES)
+
 def java_hash(text: str) -> int:
     """Return Java's `String.hashCode`, which is over UTF-16 code units and has 32 bits with a sign."""
-    value = 0
-    units = text.encode("utf-16-be", "surrogatepass")
-    for at in range(0, len(units), 2):
-        value = (31 * value + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
+    return _kept_hash(text) if len(text) <= LONGEST_KEPT else _hash(text)
+
+
+def _hash(text: str) -> int:
+    units = np.frombuffer(text.encode("utf-16-be", "surrogatepass"), ">u2").astype(np.uint32)
+    powers = np.full(len(units), 31, np.uint32)
+    powers[:1] = 1
+    powers = np.cumprod(powers, dtype=np.uint32)  # modulo 2^32
+    value = int((units[::-1] * powers).sum(dtype=np.uint32))
     return value - (1 << 32) if value >> 31 else value
+
+
+_kept_hash = lru_cache(MOST_HASHES)(_hash)
 
 
 def partition_of(group: str, partitions: int) -> int:

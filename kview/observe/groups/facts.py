@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from kview.model.failures import NO_FAILURE, Cause, FailureKind
 from kview.model.snapshot import Ids, Strings
-from kview.model.states import GroupState, group_type
+from kview.model.states import GroupState, GroupType, group_type
+from kview.model.turns import rounds_of_groups
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.observe.apis import GROUP_ID_NOT_FOUND, NOT_COORDINATOR, OFFSET_FETCH, Versions, highest
 from kview.observe.groups.kinds import KINDS
@@ -28,10 +29,6 @@ broker that was restarted may still be loading its groups."""
 
 SINGLE_FETCHES = 3
 """Groups requested per observation from brokers before 3.0, which take only one group per request."""
-
-GROUPS_AN_OBSERVATION = 5_000
-"""Groups whose members and commits are requested per observation, from all coordinators together. If there
-are more, they are read in turn: 15,000 groups with a dozen offsets each are 180,000 offsets."""
 
 AWAY = frozenset({FailureKind.COORDINATOR_GONE, FailureKind.COORDINATOR_SILENT})
 """Why a group's figures are old if its coordinator cannot have answered."""
@@ -81,6 +78,8 @@ class GroupFacts(Struct):
     """When its coordinator last was unknown, silent or another one, UNKNOWN if it never was."""
     commits: GroupCommits | None = None
     committed_ms: int = UNKNOWN
+    listed_ms: int = UNKNOWN
+    """When it was first listed."""
     share: tuple[ShareRow, ...] = ()
     share_ms: int = UNKNOWN
     """Where a share group starts, and when its coordinator last said so."""
@@ -90,6 +89,11 @@ class GroupFacts(Struct):
     def refused(self) -> int:
         """Kafka's error number with which the coordinator refuses a part of what is asked for, or 0."""
         return self.commits_refused or self.description_refused
+
+    @property
+    def unread(self) -> bool:
+        """Whether its committed offsets have never been read."""
+        return self.type != GroupType.SHARE and self.committed_ms == UNKNOWN
 
     def is_steady(self, now_ms: int) -> bool:
         """Return whether its coordinator has been the same and has answered for STEADY_MS."""
@@ -140,7 +144,7 @@ def listed(
         known = facts.get(entry.group_id)
         if known is None:
             name = sys.intern(entry.group_id)
-            facts[name] = GroupFacts(name, kind, state, broker, received_ms=at_ms)
+            facts[name] = GroupFacts(name, kind, state, broker, received_ms=at_ms, listed_ms=at_ms)
             continue
         if known.coordinator not in (broker, UNKNOWN_ID) and known.coordinator == owner_of(entry.group_id):
             continue
@@ -239,21 +243,20 @@ def committed(known: GroupFacts, commits: GroupCommits, at_ms: int) -> None:
     """Store a group's committed offsets."""
     known.commits = commits
     known.committed_ms = at_ms
-    if known.missing_ms == UNKNOWN:
-        known.received_ms = max(known.received_ms, at_ms)
     known.commits_refused, known.commits_malformed = 0, False
 
 
-def rounds_of_groups(groups: int) -> int:
-    """Return in how many observations all groups of a cluster are read."""
-    return max(1, -(-groups // GROUPS_AN_OBSERVATION))
+def takes_many_groups(versions: Versions) -> bool:
+    """Return whether a broker takes a request for the commits of many groups, as brokers do from 3.0 on."""
+    return highest(versions, OFFSET_FETCH) >= offset_fetch.BATCHED_FROM
 
 
 def rounds_of_commits(versions: Versions, of_coordinator: int, groups: int) -> int:
     """Return in how many observations the commits of a coordinator's groups are all read, out of so many
     groups of the cluster."""
-    batched = highest(versions, OFFSET_FETCH) >= offset_fetch.BATCHED_FROM
-    return rounds_of_groups(groups) if batched else max(1, -(-of_coordinator // SINGLE_FETCHES))
+    if takes_many_groups(versions):
+        return rounds_of_groups(groups)
+    return max(1, -(-of_coordinator // SINGLE_FETCHES))
 
 
 def _word(kind: Any, value: str, otherwise: str) -> str:

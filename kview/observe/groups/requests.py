@@ -44,8 +44,6 @@ class GroupRequests(Struct):
     late: list[Callable[[], None]] = field(default_factory=list)
     """Commits that arrived after end offsets were requested. The next observation processes them first."""
     ends_asked: bool = False
-    _turns: dict[int, int] = field(default_factory=dict)
-    """Broker → the place of the group to begin with next, for brokers that take one group per request."""
 
     async def list_groups(self, link: Link, broker: int) -> None:
         """Ask which groups a broker coordinates, and whether it has loaded and listed all of those.
@@ -143,13 +141,10 @@ class GroupRequests(Struct):
     async def commits(self, link: Link, broker: int, names: Sequence[str]) -> None:
         """Ask the coordinator of groups for their committed offsets."""
         version = min(apis.highest(link.versions, apis.OFFSET_FETCH), offset_fetch.HIGHEST)
-        if version >= offset_fetch.BATCHED_FROM:
+        if facts.takes_many_groups(link.versions):
             batches = batches_of(names)
         else:
-            at = self._turns.get(broker, 0) % len(names)
-            self._turns[broker] = at + facts.SINGLE_FETCHES
-            doubled = [*names, *names]
-            batches = [[name] for name in dict.fromkeys(doubled[at : at + facts.SINGLE_FETCHES])]
+            batches = [[name] for name in names]
         for batch in batches:
             request = offset_fetch.request(version, batch)
             answer, at_ms = await self._answer(Part.COMMITS, link, broker, request)

@@ -1,20 +1,26 @@
 """What to ask which broker about groups in an observation, and what the answers mean together."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, Part, refused
 from kview.model.snapshot import Failure
 from kview.model.states import GroupType
+from kview.model.turns import rounds_of_groups
 from kview.model.units import NO_BROKER, UNKNOWN
 from kview.observe import apis
 from kview.observe.groups import facts
 from kview.observe.groups.coordinators import leaders
-from kview.observe.groups.facts import GroupFacts, rounds_of_commits, rounds_of_groups
+from kview.observe.groups.facts import (
+    SINGLE_FETCHES,
+    GroupFacts,
+    rounds_of_commits,
+    takes_many_groups,
+)
 from kview.observe.groups.kinds import KINDS, Kind
 from kview.observe.groups.requests import GroupRequests
 from kview.observe.link import STALE_S, Link
@@ -39,6 +45,8 @@ class GroupRounds(Struct):
     """A failure for each broker that may coordinate groups and had never listed them when the tables were
     rebuilt. What is heard later is in the next tables."""
     _listing: bool = False
+    _turns: dict[tuple[Part, int], int] = field(default_factory=dict)
+    """What is asked and broker → the place of the group to begin with next."""
 
     def lists(self, askable: Mapping[int, Link], sequence: int, now_ms: int) -> list[tuple[Link, Ask]]:
         """Return the requests for lists of groups, of the observation with that number."""
@@ -68,38 +76,49 @@ class GroupRounds(Struct):
             listed = (address.id for address in self.state.listed)
             facts.settle(self.state.groups, lists, listed, self.requests.coordinator_of, now_ms)
 
-    def details(self, askable: Mapping[int, Link], sequence: int) -> list[tuple[Link, Ask]]:
-        """Return the requests for committed offsets and descriptions, to the coordinators, of the observation
-        with that number.
+    def details(self, askable: Mapping[int, Link]) -> list[tuple[Link, Ask]]:
+        """Return an observation's requests for committed offsets and descriptions, to the coordinators.
 
         If there are very many groups, some are asked about in each observation, and for the descriptions of
         others than for the commits, so that something is heard of each group as often as possible. Those for
         share groups' offsets are the slow lane's.
         """
         asks: list[tuple[Link, Ask]] = []
-        rounds = rounds_of_groups(len(self.state.groups))
         by_broker: dict[int, list[GroupFacts]] = {}
         for known in self.state.groups.values():
             by_broker.setdefault(known.coordinator, []).append(known)
         for broker, link in askable.items():
             own = by_broker.get(broker, [])
-            takes_many = rounds_of_commits(link.versions, 2, 1) == 1
-            commit = [g.group for g in own if g.type != GroupType.SHARE]
-            if takes_many:
-                commit = commit[sequence % rounds :: rounds]
+            part = -(-len(own) // rounds_of_groups(len(self.state.groups)))
+            of_commits = [known for known in own if known.type != GroupType.SHARE]
+            at_once = part if takes_many_groups(link.versions) else SINGLE_FETCHES
+            commit = [known.group for known in self._in_turn(Part.COMMITS, broker, of_commits, at_once)]
             missing = [g.group for g in own if g.missing_ms != UNKNOWN]
             if commit:
                 asks.append((link, partial(self.requests.commits, link, broker, commit)))
             if missing:
                 asks.append((link, partial(self.requests.look_for, link, broker, missing)))
             by_kind: dict[Kind, list[str]] = {}
-            for known in own[(sequence + 1) % rounds :: rounds]:
+            for known in self._in_turn(Part.GROUPS, broker, own, part, first=part):
                 kind = KINDS.get(known.type)
                 if kind is not None and kind.api in link.versions and known.missing_ms == UNKNOWN:
                     by_kind.setdefault(kind, []).append(known.group)
             for kind, names in by_kind.items():
                 asks.append((link, partial(self.requests.describe, link, broker, kind, names)))
         return asks
+
+    def _in_turn(
+        self, part: Part, broker: int, groups: Sequence[GroupFacts], size: int, first: int = 0
+    ) -> Sequence[GroupFacts]:
+        """Return the next `size` groups of a broker that is asked now, after those it was last asked about.
+
+        The first turn begins at the place `first`.
+        """
+        if size >= len(groups):
+            return groups
+        at = self._turns.get((part, broker), first) % len(groups)
+        self._turns[part, broker] = at + size
+        return [*groups[at : at + size], *groups[: max(0, at + size - len(groups))]]
 
     def update(self, now_ms: int) -> None:
         """Note why figures are old and which groups are not known, and rebuild the tables."""
@@ -128,18 +147,16 @@ class _Plan(Struct, frozen=True):
     groups: int
     """The number of groups of the cluster."""
 
-    def rounds(self, versions: apis.Versions, of_coordinator: int) -> int:
-        """Return in how many observations the commits of a coordinator's groups are all read."""
-        return rounds_of_commits(versions, of_coordinator, self.groups)
+    def rounds(self, known: GroupFacts, link: Link, of_coordinator: int) -> int:
+        """Return in how many observations a group is read. `of_coordinator` is the number of groups whose
+        commits are read from its coordinator."""
+        if known.type == GroupType.SHARE and known.committed_ms == UNKNOWN:
+            return self.list_rounds
+        return rounds_of_commits(link.versions, of_coordinator, self.groups)
 
-    def late_after_s(self, reads_commits: bool, versions: apis.Versions, of_coordinator: int) -> float:
-        """Return the age at which the figures of a group are late.
-
-        `versions` are those of its coordinator, and `of_coordinator` is the number of groups whose commits
-        are read from it.
-        """
-        rounds = self.rounds(versions, of_coordinator) if reads_commits else self.list_rounds
-        return max(LATE_LEAST_S, LATE_ROUNDS * rounds * self.interval_s)
+    def late_after_ms(self, rounds: int) -> float:
+        """Return the age at which figures that are read once in so many observations are late."""
+        return max(LATE_LEAST_S, LATE_ROUNDS * rounds * self.interval_s) * 1000
 
 
 def _update_causes(
@@ -157,15 +174,13 @@ def _update_causes(
             known.cause = Cause(FailureKind.OVERDUE)
         else:
             known.cause = _answered(known)
-            read_ms = known.received_ms if known.committed_ms == UNKNOWN else known.committed_ms
-            late_s = plan.late_after_s(
-                known.committed_ms != UNKNOWN, link.versions, commits[known.coordinator]
-            )
-            unread = known.type != GroupType.SHARE and known.committed_ms == UNKNOWN
-            if unread:  # a group that is read in turn may just not have had its turn
-                unread = plan.rounds(link.versions, commits[known.coordinator]) == 1
-            late = read_ms != UNKNOWN and now_ms - read_ms > late_s * 1000
-            if not known.cause.kind and (unread or late):
+            rounds = plan.rounds(known, link, commits[known.coordinator])
+            read_ms = known.listed_ms if known.unread else known.committed_ms
+            if read_ms == UNKNOWN:
+                read_ms = known.received_ms
+            late = read_ms != UNKNOWN and now_ms - read_ms > plan.late_after_ms(rounds)
+            # A group that is read in turn may just not have had its first turn.
+            if not known.cause.kind and (late or (known.unread and rounds == 1)):
                 known.cause = Cause(FailureKind.OVERDUE)
 
 

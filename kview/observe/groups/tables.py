@@ -132,6 +132,7 @@ def _groups(ordered: Sequence[GroupFacts]) -> Groups:
         received_ms=np.array([g.received_ms for g in ordered], np.int64),
         error=strings([g.cause.kind.value for g in ordered]),
         error_code=np.array([0 if g.cause.code == UNKNOWN_ID else g.cause.code for g in ordered], np.int32),
+        unread=np.array([g.unread for g in ordered], np.bool_),
     )
 
 

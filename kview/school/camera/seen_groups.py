@@ -161,6 +161,7 @@ class SeenGroups:
                     known.received_ms,
                     kind.value,
                     code,
+                    False,
                 )
             )
             members += ((name, *row) for row in of_members)

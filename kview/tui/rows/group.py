@@ -41,6 +41,7 @@ from kview.tui.rows.figures import (
     rate_figure,
     text_figure,
 )
+from kview.tui.rows.groups import is_stale
 from kview.tui.rows.row import Row
 from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, ranks, sorted_rows
 from kview.tui.text import Line, Role, Span, line
@@ -442,7 +443,7 @@ class OffsetRows:
         at = int(self._rows[index])
         table, figures = self._view.snapshot.offsets, self._view.offsets
         received_ms = int(table.received_ms[at])
-        old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
+        old = is_stale(self._view, received_ms, self._options, now_ms)
         committed = int(table.committed[at])
         kind = Verdict(str(figures.verdict[at]))
         lost = int(figures.lost[at])

@@ -20,6 +20,7 @@ from kview.language.verdicts import UNDECIDED
 from kview.model.events import Severity, severity_rank
 from kview.model.snapshot import Flags, Longs
 from kview.model.states import GroupType
+from kview.model.turns import rounds_of_groups
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.options import OWN_ORDER, Options
 from kview.tui.rows.columns import Column, with_bound
@@ -177,6 +178,19 @@ def members(view: View, row: int) -> str:
     return content(members_figure(view, row))
 
 
+def last_read_ms(view: View, row: int) -> int:
+    """Return when the figures of a group were read, epoch ms, UNKNOWN if they never were."""
+    age_ms = int(view.groups.age_ms[row])
+    return UNKNOWN if age_ms == UNKNOWN else view.snapshot.observation.ended_ms - age_ms
+
+
+def is_stale(view: View, read_ms: int, options: Options, now_ms: int) -> bool:
+    """Return whether figures of a group that were read then are old. If groups are read in turn, they are
+    late only after as many turns."""
+    late_ms = options.stale_ms * rounds_of_groups(len(view.snapshot.groups))
+    return read_ms != UNKNOWN and now_ms - read_ms > late_ms
+
+
 MEMBERS = ("state", "active members", "members")
 """The titles of the values of `members_figure`."""
 
@@ -231,12 +245,16 @@ class GroupRows(Keyed[str | Alike]):
         super().__init__(
             [each.alike if isinstance(each, Fold) else str(table.group[each]) for each in self._entries]
         )
-        self._view = view
-        self._options = options
+        self._view, self._options = view, options
         self.panel, self.sorts = PANEL, SORTS
         first = [each.first if isinstance(each, Fold) else each for each in self._entries]
         self.severities = view.groups.severity[first]
         self._changed = changes(view)
+        self._together = {
+            each.alike: (each.together(shown), self._changed_ms(each))
+            for each in self._entries
+            if isinstance(each, Fold)
+        }
         missing = whose.sentence(unheard(view.snapshot.observation))
         self.empty = _none(view, options)
         if missing and not len(table):
@@ -299,6 +317,11 @@ class GroupRows(Keyed[str | Alike]):
                 entries += each.rows.tolist()
         return entries
 
+    def _changed_ms(self, fold: Fold) -> int:
+        """Return the time of the last event of any of these groups, epoch ms."""
+        names = self._view.snapshot.groups.group[fold.rows].tolist() if self._changed else ()
+        return max((self._changed.get(name, UNKNOWN) for name in names), default=UNKNOWN)
+
     def whole(self) -> Self:
         """Return the rows with nothing folded, for an export."""
         return type(self)(self._view, self._options)
@@ -327,23 +350,19 @@ class GroupRows(Keyed[str | Alike]):
 
     def _fold(self, index: int, fold: Fold, now_ms: int) -> Row:
         """Return the row that groups share: their lag together, and the worst of their other figures."""
-        figures, furthest = self._view.groups, fold.furthest(self._view.groups)
-        lag, is_bound = fold.lag(figures)
-        none, why = text_figure(words.NONE, Role.DIM), verdicts.of_alike(figures, fold.first, furthest)
-        lost = int(figures.lost[fold.rows].max())
-        names = self._view.snapshot.groups.group[fold.rows]
-        changed = max(self._changed.get(str(name), UNKNOWN) for name in names)
+        figures, (groups, changed) = self._view.groups, self._together[fold.alike]
+        none, why = text_figure(words.NONE, Role.DIM), verdicts.of_alike(groups)
         cells = (
             line(*self._parts(fold)),
             none,
-            count_figure(lag, is_bound=is_bound),
-            behind_figure(figures, furthest, _trend(self._view, furthest)),
+            count_figure(groups.lag, is_bound=groups.lag_is_bound),
+            behind_figure(figures, groups.furthest, _trend(self._view, groups.furthest)),
             none,
             none,
             none,
             none,
             EMPTY,
-            verdict(fold.alike.verdict, "", fold.alike.severity, int(figures.verdict_age_ms[furthest]), lost),
+            verdict(fold.alike.verdict, "", fold.alike.severity, groups.age_ms, groups.lost),
             line(Span(why, Role.DIM)),
         )
         return Row(cells, fresh(changed, now_ms))
@@ -376,8 +395,8 @@ class GroupRows(Keyed[str | Alike]):
             return self._fold(index, at, now_ms)
         table, figures = self._view.snapshot.groups, self._view.groups
         group = str(table.group[at])
-        received_ms = int(table.received_ms[at])
-        old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
+        read_ms = last_read_ms(self._view, at)
+        old = is_stale(self._view, read_ms, self._options, now_ms)
         coordinator = int(table.coordinator[at])
         age_ms = int(figures.verdict_age_ms[at])
         as_of = age_ms != UNKNOWN
@@ -385,7 +404,7 @@ class GroupRows(Keyed[str | Alike]):
         verdict_cell = verdict(figures.verdict[at], "", figures.severity[at], age_ms, lost)
         notes = [
             verdicts.of_group(figures, at, beside_figures=True),
-            f"{words.age(received_ms, now_ms)} old" if old and not as_of else "",
+            f"{words.age(read_ms, now_ms)} old" if old and not as_of else "",
             failures.of_group(table.error[at], int(table.error_code[at]), coordinator),
         ]
         cells = (

@@ -11,7 +11,7 @@ from kview.tui.options import Options
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import REASON_CELLS, Keyed, name_width, rate_width, title, verdict
 from kview.tui.rows.figures import Figure, behind_figure, count_figure, figure, rate_figure
-from kview.tui.rows.groups import MEMBERS, listed, members_figure
+from kview.tui.rows.groups import MEMBERS, is_stale, last_read_ms, listed, members_figure
 from kview.tui.rows.row import Row
 from kview.tui.text import Line, Role, line, line_width
 
@@ -48,15 +48,15 @@ class TopicGroupRows(Keyed[str]):
 
     def row(self, index: int, now_ms: int) -> Row:
         reader, view = self._readers[index], self._view
-        received_ms = int(view.snapshot.groups.received_ms[reader.group])
-        old = received_ms != UNKNOWN and now_ms - received_ms > self._options.stale_ms
+        read_ms = last_read_ms(view, reader.group)
+        old = is_stale(view, read_ms, self._options, now_ms)
         age_ms = int(view.groups.verdict_age_ms[reader.group])
         lost, why, behind = 0, verdicts.of_group(view.groups, reader.group), figure(words.NONE, None)
         if reader.worst >= 0:
             lost, why = int(view.offsets.lost[reader.worst]), verdicts.of_offset(view.offsets, reader.worst)
             behind = behind_figure(view.offsets, reader.behind, old=old)
         notes = [why]
-        notes += [f"{words.age(received_ms, now_ms)} old"] if old else []
+        notes += [f"{words.age(read_ms, now_ms)} old"] if old else []
         return Row(
             (
                 line(self.keys[index]),

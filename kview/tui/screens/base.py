@@ -4,7 +4,7 @@ If the terminal is too small, one sentence is shown instead.
 """
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -37,7 +37,6 @@ from kview.tui.layout import (
     listed,
 )
 from kview.tui.looks import Look
-from kview.tui.rows.groups import GroupRows
 from kview.tui.rows.row import Rows
 from kview.tui.text import TITLE_MARGIN
 from kview.tui.widgets.bottom import StatusLine, StatusMessage, TooSmall, filter_chip
@@ -284,8 +283,6 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         return self.page_height - CHROME
 
     _caption_rows = 0
-    _opened: frozenset[Hashable] = frozenset()
-    """The keys of rows that stand for many, whose single rows are shown, too."""
 
     def _fit_caption(self) -> None:
         """Show the caption, if there is one, in as many rows as it needs."""
@@ -458,10 +455,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
             pass
         elif self._has_filter() or self.has_class("-filtering"):
             self._end_filter(keep=False)
-        elif self._opened:
-            self._opened = frozenset()
-            self.update()
-        elif self.dashboard.teaching.leave(len(self.app.screen_stack)):
+        elif self.fold_all() or self.dashboard.teaching.leave(len(self.app.screen_stack)):
             pass
         elif len(self.app.screen_stack) > 1:
             self.app.pop_screen()
@@ -470,24 +464,16 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         else:
             self.dashboard.leave_cluster()
 
-    def unfold(self, key: Hashable) -> None:
-        """Show the rows that share this one, or fold them again."""
-        self._opened ^= {key}
-        self.update()
-
-    def selected_group(self) -> str:
-        """Return the selected group of the list of groups, or the one that stands for those that share
-        the row; '' if there is none."""
-        listed = self.query_one("#groups", Table)
-        rows, key = listed.rows, listed.selected
-        return rows.example(key) if isinstance(rows, GroupRows) and key is not None else ""
+    def fold_all(self) -> bool:
+        """Fold rows that were unfolded. Returns False if there are none."""
+        return False
 
     def focused_rows(self) -> tuple[str, Rows] | None:
-        """Return the focused table and its rows with nothing folded, or None if no table is focused."""
+        """Return the focused table and its rows, or None if no table is focused."""
         table = self.focused_table()
         if table is None or not table.rows.columns:
             return None
-        return table.id or "table", table.rows.whole() if isinstance(table.rows, GroupRows) else table.rows
+        return table.id or "table", table.rows
 
     def figures(self) -> list[str]:
         """Return the names of the figures shown, for help: the titles of columns."""

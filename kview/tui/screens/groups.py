@@ -5,6 +5,7 @@ from collections.abc import Hashable
 from functools import partial
 from typing import ClassVar, NamedTuple
 
+from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
@@ -20,7 +21,7 @@ from kview.tui.rows import groups
 from kview.tui.rows.common import title
 from kview.tui.rows.group import OffsetRows
 from kview.tui.rows.sorting import order_note
-from kview.tui.screens.base import KviewScreen
+from kview.tui.screens.folding import FoldingScreen
 from kview.tui.widgets.minute_plot import GROUP_LAG, MinutePlot
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table
@@ -34,11 +35,11 @@ class _Made(NamedTuple):
 
     view: View
     options: Options
-    opened: frozenset[Hashable]
+    unfolding: groups.Unfolding
     rows: groups.GroupRows
 
 
-class GroupsScreen(KviewScreen):
+class GroupsScreen(FoldingScreen):
     """The list of all groups, and in the lines it leaves free the partitions of the selected one."""
 
     AUTO_FOCUS = "#groups"
@@ -70,18 +71,17 @@ class GroupsScreen(KviewScreen):
 
     def _groups(self, view: View, options: Options, chosen: Hashable) -> groups.GroupRows:
         """Return the rows of groups, which stay the same while the selection moves."""
-        made = self._made
+        unfolding, made = self.unfolding(self.room - self.edge_lines - 1, chosen), self._made
         if (
-            made is None
-            or made.view is not view
-            or made.options is not options
-            or made.opened != self._opened
+            made is not None
+            and made.view is view
+            and made.options is options
+            and made.unfolding == replace(unfolding, apart=made.unfolding.apart)
         ):
-            room = self.room - self.edge_lines - 1
-            unfolding = groups.Unfolding(room, self._opened, chosen if isinstance(chosen, str) else "")
-            rows = groups.GroupRows(view, options, unfolding)
-            made = self._made = _Made(view, options, self._opened, rows)
-        return made.rows
+            return made.rows
+        rows = groups.GroupRows(view, options, unfolding)
+        self._made = _Made(view, options, unfolding, rows)
+        return rows
 
     def _offsets(self, view: View, group: str) -> OffsetRows:
         options = self.dashboard.options

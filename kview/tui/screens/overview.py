@@ -18,7 +18,7 @@ from kview.tui.options import OWN_ORDER, Options
 from kview.tui.rows import brokers, groups, partitions
 from kview.tui.rows.sorting import by_number
 from kview.tui.rows.topic_list import passing
-from kview.tui.screens.base import KviewScreen
+from kview.tui.screens.folding import FoldingScreen
 from kview.tui.widgets.bottom import StatusMessage
 from kview.tui.widgets.events import EventsPanel
 from kview.tui.widgets.groups_line import GroupsLine
@@ -31,7 +31,7 @@ from kview.tui.widgets.throughput import ThroughputPanel
 from kview.tui.widgets.topic_strips import TopicStrips
 
 
-class OverviewScreen(KviewScreen):
+class OverviewScreen(FoldingScreen):
     """The first screen."""
 
     CSS = """
@@ -142,8 +142,7 @@ class OverviewScreen(KviewScreen):
     def _groups(self, view: View, chosen: Hashable) -> groups.GroupRows:
         """Return the rows of groups, folded if they do not fit."""
         room = self._shared.groups - self._shared.lag - self.edge_lines - 1
-        unfolding = groups.Unfolding(room, self._opened, chosen if isinstance(chosen, str) else "")
-        return groups.GroupRows(view, self.dashboard.options, unfolding)
+        return groups.GroupRows(view, self.dashboard.options, self.unfolding(room, chosen))
 
     def target(self) -> Target | None:
         """Return the selected broker, or the leader of the selected partition."""

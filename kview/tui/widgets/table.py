@@ -494,7 +494,7 @@ def _cell(spans: Line, column: Column, width: int) -> Line:
     if column.name and line_width(spans) > width:
         before, last = spans[:-1], spans[-1] if spans else Span("")
         if width - line_width(before) < LEAST_OF_NAME:
-            before, last = EMPTY, last._replace(text=content(spans))
+            before, last = EMPTY, spans[0]._replace(text=content(spans))
         spans = (*before, last._replace(text=middle(last.text, width - line_width(before))))
     return pad(spans, width, column.right)
 
