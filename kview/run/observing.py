@@ -44,6 +44,18 @@ V = TypeVar("V")
 _log = logging.getLogger(__name__)
 
 
+ARENA_MAX = -8
+"""M_ARENA_MAX of glibc's malloc.h: the limit of the arenas that it allocates from. Each thread would get one of
+its own, and keep what is freed in it from the others: 80 MB with 39,000 partitions. Python's threads rarely
+allocate at the same moment."""
+
+
+def share_memory() -> None:
+    """Let all threads use the memory that one of them has freed, if the C library is glibc."""
+    with suppress(AttributeError, OSError, TypeError):
+        ctypes.CDLL(None).mallopt(ARENA_MAX, 1)
+
+
 def trim_memory() -> None:
     """Give free memory back to the system, if the C library is one that can do so (glibc)."""
     with suppress(AttributeError, OSError, TypeError):
@@ -242,6 +254,7 @@ class ObservingFeed(Generic[V]):
 
     def start(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
         """Start the thread. Returns at once."""
+        share_memory()
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._thread = threading.Thread(
             target=self._run, args=(on_view, on_notice), name="observer", daemon=True
