@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 from msgspec import Struct, field
 
 from kview.model.failures import Cause, FailureKind, Part

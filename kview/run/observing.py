@@ -35,7 +35,7 @@ FROZEN_AFTER = frozenset({1, 10, 60})
 """After these numbers of views and notices, the garbage collector stops looking at what exists by then: first
 the modules, then most screens and what records. A collection of all of it would stop the screen for 25 ms."""
 
-TRIMMED_AFTER = 3
+TRIMMED_AFTER = 1
 """After this number of views and notices, free memory goes back to the system. The C library would keep it:
 90 MB with 39,000 partitions. That takes 8 ms then, and 0.2 ms if there is nothing to give back."""
 
@@ -45,9 +45,8 @@ _log = logging.getLogger(__name__)
 
 
 ARENA_MAX = -8
-"""M_ARENA_MAX of glibc's malloc.h: the limit of the arenas that it allocates from. Each thread would get one of
-its own, and keep what is freed in it from the others: 80 MB with 39,000 partitions. Python's threads rarely
-allocate at the same moment."""
+"""M_ARENA_MAX of glibc's malloc.h, the limit of its arenas. Each thread would get one of its own, and keep what
+is freed in it from the others: 80 MB with 39,000 partitions. Python's threads rarely allocate at once."""
 
 
 def share_memory() -> None:
