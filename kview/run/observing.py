@@ -46,7 +46,7 @@ _log = logging.getLogger(__name__)
 
 ARENA_MAX = -8
 """M_ARENA_MAX of glibc's malloc.h, the limit of its arenas. Each thread would get one of its own, and keep
-what is freed in it from the others: 80 MB with 39,000 partitions. Python's threads rarely allocate at once."""
+what is freed in it from the others: 80 MB with 39,000 partitions. Python threads rarely allocate at once."""
 
 
 def share_memory() -> None:
