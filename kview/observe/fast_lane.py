@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-import numpy as np
 from msgspec import Struct, field
 
 from kview.model.failures import Cause, FailureKind, Part
@@ -178,7 +177,7 @@ class FastLane(Struct):
         self.state.succeeded(Part.LOG_ENDS, broker, at_ms)
         if not self.state.still(layout):
             return
-        errors = np.concatenate([topic.error for topic in answer.topics] or [np.empty(0, np.int16)])
+        errors = answer.error
         if (errors == 0).any():
             self.debugging = True
         elif self.debugging is None and len(errors) and (errors == apis.NOT_LEADER).all():

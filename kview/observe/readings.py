@@ -98,20 +98,24 @@ def _moved(values: NDArray[Any], rows: Rows) -> NDArray[Any]:
 
 def checked(answer: ListOffsetsAnswer) -> ListOffsetsAnswer:
     """Return an answer whose offsets can be offsets. Raises Refused."""
-    if any((topic.offset > MOST_OFFSET).any() for topic in answer.topics):
+    if (answer.offset > MOST_OFFSET).any():
         raise Refused(Cause(FailureKind.MALFORMED))
     return answer
 
 
 def answered_rows(layout: Layout, answer: ListOffsetsAnswer) -> tuple[Rows, NDArray[np.int16], Longs]:
     """Return an answer's partition rows, error codes and offsets, for the partitions in the layout."""
-    if not answer.topics:
+    if not answer.names:
         return np.empty(0, np.intp), np.empty(0, np.int16), np.empty(0, np.int64)
-    rows = np.concatenate([layout.rows_of(t.topic, t.partition) for t in answer.topics])
-    errors = np.concatenate([t.error for t in answer.topics])
-    offsets = np.concatenate([t.offset for t in answer.topics])
+    begins = (0, *answer.ends[:-1])
+    rows = np.concatenate(
+        [
+            layout.rows_of(name, answer.partition[begin:end])
+            for name, begin, end in zip(answer.names, begins, answer.ends, strict=True)
+        ]
+    )
     there = rows >= 0
-    return rows[there], errors[there], offsets[there]
+    return rows[there], answer.error[there], answer.offset[there]
 
 
 def replica_rows(layout: Layout, broker: int, rows: Rows) -> Rows:

@@ -6,6 +6,7 @@ adds nothing that kview needs. Every broker from Kafka 2.2 to 4.3 supports v5.
 
 import struct
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -50,10 +51,29 @@ class TopicOffsets(Struct, frozen=True):
 
 
 class ListOffsetsAnswer(Struct, frozen=True):
-    """A decoded answer, with topics in the broker's own order."""
+    """A decoded answer, with topics in the broker's own order.
+
+    The arrays have the partitions of all topics, one topic after the other: arrays of their own for each of
+    9,000 topics are 100 MB for the answers to one observation.
+    """
 
     throttle_time_ms: int
-    topics: tuple[TopicOffsets, ...]
+    names: tuple[str, ...]
+    ends: tuple[int, ...]
+    """Where the rows of each topic end."""
+    partition: NDArray[np.int32]
+    error: NDArray[np.int16]
+    timestamp: NDArray[np.int64]
+    offset: NDArray[np.int64]
+
+    @property
+    def topics(self) -> tuple[TopicOffsets, ...]:
+        """The answer for each topic, made of slices."""
+        begins = (0, *self.ends)
+        return tuple(
+            TopicOffsets(name, self.partition[a:b], self.error[a:b], self.timestamp[a:b], self.offset[a:b])
+            for name, a, b in zip(self.names, begins[:-1], self.ends, strict=True)
+        )
 
 
 def best_version(lowest: int, highest: int) -> int:
@@ -88,21 +108,22 @@ def decode(version: int, data: memoryview) -> ListOffsetsAnswer:
     layout = _answer_type(version)
     reader = Reader(data)
     throttle_time_ms = reader.int32()
-    topics = []
+    names, counts, parts = [], [], []
     for _ in range(reader.array_length()):
-        name = reader.string()
-        records = np.frombuffer(reader.take(reader.array_length() * layout.itemsize), layout)
-        topics.append(
-            TopicOffsets(
-                name,
-                records["partition"].astype(np.int32),
-                records["error"].astype(np.int16),
-                records["timestamp"].astype(np.int64),
-                records["offset"].astype(np.int64),
-            )
-        )
+        names.append(reader.string())
+        counts.append(reader.array_length())
+        parts.append(reader.take(counts[-1] * layout.itemsize))
     reader.end()
-    return ListOffsetsAnswer(throttle_time_ms, tuple(topics))
+    records = np.frombuffer(b"".join(parts), layout)
+    return ListOffsetsAnswer(
+        throttle_time_ms,
+        tuple(names),
+        tuple(accumulate(counts)),
+        records["partition"].astype(np.int32),
+        records["error"].astype(np.int16),
+        records["timestamp"].astype(np.int64),
+        records["offset"].astype(np.int64),
+    )
 
 
 def _library_request(
@@ -141,16 +162,13 @@ def _library_request(
 
 def from_library(answer: Any) -> ListOffsetsAnswer:
     """Convert kafka-python's response object to arrays."""
+    partitions = [p for topic in answer.topics for p in topic.partitions]
     return ListOffsetsAnswer(
         answer.throttle_time_ms,
-        tuple(
-            TopicOffsets(
-                topic.name,
-                np.array([p.partition_index for p in topic.partitions], np.int32),
-                np.array([p.error_code for p in topic.partitions], np.int16),
-                np.array([p.timestamp for p in topic.partitions], np.int64),
-                np.array([p.offset for p in topic.partitions], np.int64),
-            )
-            for topic in answer.topics
-        ),
+        tuple(topic.name for topic in answer.topics),
+        tuple(accumulate(len(topic.partitions) for topic in answer.topics)),
+        np.array([p.partition_index for p in partitions], np.int32),
+        np.array([p.error_code for p in partitions], np.int16),
+        np.array([p.timestamp for p in partitions], np.int64),
+        np.array([p.offset for p in partitions], np.int64),
     )

@@ -26,7 +26,7 @@ from kview.observe.readings import (
     slice_of,
 )
 from kview.observe.state import State
-from kview.wire.list_offsets import ListOffsetsAnswer, TopicOffsets
+from kview.wire.list_offsets import ListOffsetsAnswer
 from kview.wire.metadata import PartitionRow, TopicRow, Topics
 
 World = dict[str, tuple[str, dict[int, tuple[int, tuple[int, ...]]]]]
@@ -47,15 +47,12 @@ def answer(topic: str, rows: list[tuple[int, int, int]]) -> ListOffsetsAnswer:
     """An answer of (partition, error, offset)."""
     return ListOffsetsAnswer(
         0,
-        (
-            TopicOffsets(
-                topic,
-                np.array([p for p, _, _ in rows], np.int32),
-                np.array([e for _, e, _ in rows], np.int16),
-                np.full(len(rows), -1, np.int64),
-                np.array([o for _, _, o in rows], np.int64),
-            ),
-        ),
+        (topic,),
+        (len(rows),),
+        np.array([p for p, _, _ in rows], np.int32),
+        np.array([e for _, e, _ in rows], np.int16),
+        np.full(len(rows), -1, np.int64),
+        np.array([o for _, _, o in rows], np.int64),
     )
 
 

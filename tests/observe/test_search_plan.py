@@ -14,7 +14,7 @@ from kview.model.search import SearchPlan, SearchPlanRequest
 from kview.observe.asking import DEADLINE_S, POLL_S, Asking, Cancelled, OutOfTime, Ticket
 from kview.observe.loop import Loop
 from kview.observe.search_plan import MOST_PARTITIONS, Planner
-from kview.wire.list_offsets import ListOffsetsAnswer, TopicOffsets
+from kview.wire.list_offsets import ListOffsetsAnswer
 
 
 class Brokers:
@@ -46,8 +46,8 @@ class Brokers:
             raise OutOfTime
         numbers = np.array(range(broker, self.partitions, 3), np.int32)
         zeros = np.zeros(len(numbers), np.int64)
-        of_topic = TopicOffsets("t", numbers, zeros.astype(np.int16), zeros, zeros + 9)
-        return ListOffsetsAnswer(0, (of_topic,))
+        errors = zeros.astype(np.int16)
+        return ListOffsetsAnswer(0, ("t",), (len(numbers),), numbers, errors, zeros, zeros + 9)
 
 
 @pytest.fixture

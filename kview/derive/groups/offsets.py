@@ -21,6 +21,7 @@ from kview.derive.groups.trends import NEAR_MS, Trends
 from kview.derive.groups.turns import cadence, resting, stuck
 from kview.derive.groups.unread import Behind, Unread, behind
 from kview.derive.groups.verdicts import RANK, VERDICTS, Circumstances, reasons, verdict_ranks
+from kview.derive.history import lean
 from kview.derive.partitions.rates import minus
 from kview.derive.view import Floats, OffsetFigures, Reason, Verdict
 from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
@@ -303,6 +304,6 @@ def offset_figures(snapshot: Snapshot, rows: Longs, led: Led, known: Followed) -
     )
     stale = (known.kept.of_ms == offsets.received_ms) & (offsets.received_ms != UNKNOWN)
     if not stale.any():
-        return fresh
+        return lean(fresh)
     old = {name: np.where(stale, column, getattr(fresh, name)) for name, column in known.kept.columns.items()}
-    return replace(fresh, **old)
+    return lean(replace(fresh, **old))

@@ -21,6 +21,7 @@ from kview.derive.groups.losses import Losses
 from kview.derive.groups.offsets import Kept, earlier, readers, reading, record_lag
 from kview.derive.groups.trends import Trends
 from kview.derive.groups.unread import Unread
+from kview.derive.history import lean
 from kview.derive.partitions.logs import Logs
 from kview.model.snapshot import Longs, Snapshot
 
@@ -70,14 +71,16 @@ class Groups(Struct, frozen=True):
             group = self.read.group
         else:
             group = group_rows(snapshot.groups.group, offsets.group)
-        now = reading(
-            snapshot,
-            earlier(then, rows.partitions, at, rows.commits.received_ms),
-            at,
-            record_lag(snapshot.partitions, at, offsets),
-            logs.ends.per_second,
-            frozen_since_ms,
-            group,
+        now = lean(
+            reading(
+                snapshot,
+                earlier(then, rows.partitions, at, rows.commits.received_ms),
+                at,
+                record_lag(snapshot.partitions, at, offsets),
+                logs.ends.per_second,
+                frozen_since_ms,
+                group,
+            )
         )
         commits = commit_moves.follow(rows.commits, now)
         restarted = take(logs.fell | ~rows.partitions.known(), at, True)
@@ -90,10 +93,12 @@ class Groups(Struct, frozen=True):
             read=now,
             commits=commits,
             trends=trends.follow(self.trends.carried(rows.offsets), commits, now),
-            unread=unread.follow(
-                oldest, now.committed, now.received_ms, at, logs.points, restarted, logs.answered
+            unread=lean(
+                unread.follow(
+                    oldest, now.committed, now.received_ms, at, logs.points, restarted, logs.answered
+                )
             ),
-            losses=losses.follow(self.losses.carried(rows.offsets), commits, now),
+            losses=lean(losses.follow(self.losses.carried(rows.offsets), commits, now)),
             readers=self.readers if same_owners else readers(offsets),
             kept=self.kept,
         )

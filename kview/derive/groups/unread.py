@@ -72,7 +72,7 @@ class Unread(Struct, frozen=True):
         if not old.any():
             return empty(OldestUnread)
         columns = offsets.group, offsets.topic, offsets.partition, *asdict(self).values()
-        return OldestUnread(*(column[old] for column in columns))
+        return OldestUnread(*(columns if old.all() else (column[old] for column in columns)))
 
     def carried(self, alignment: Alignment) -> "Unread":
         """Return the same state in this step's rows."""
