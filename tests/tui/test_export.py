@@ -78,6 +78,8 @@ from kview.tui.screens.help import HelpRows
 from kview.tui.screens.preferences import PreferenceRows
 from kview.tui.screens.themes import ThemeRows
 from kview.tui.text import content
+from kview.tui.widgets.fleet import FleetRows, Member
+from kview.tui.widgets.header import SourceInfo
 from tests.tui.harness import BACK, CRASH, FENCED, HEALTHY, state
 from tests.tui.inspecting import DAMAGE, FIRST, NOW_MS, PRODUCERS, QUOTAS, RECORDS, SETTINGS
 from tests.tui.throughput_states import OFF, RUNNING, throughput_state
@@ -150,6 +152,8 @@ def of_view(view: View) -> Iterator[tuple[str, Rows]]:
         yield "hit", HitRows(incident, LISTED)
     yield "events", EventRows(view, LISTED, None)
     yield "lab", LabRows(LAB, view, LISTED, 0, False)
+    at_ms = view.snapshot.observation.ended_ms
+    yield "clusters", FleetRows([Member(SourceInfo("a"), at_ms, view, None)], LISTED, at_ms)
 
 
 def of_answers() -> Iterator[tuple[str, Rows]]:

@@ -29,8 +29,9 @@ from kview.tui.keys import ACTIONS
 from kview.tui.options import HOLD_MS, Options
 from kview.tui.paint import blank, strip
 from kview.tui.plot import Frame, Trace, framed
-from kview.tui.rows.columns import Column
+from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, name_width, title, troubled
+from kview.tui.rows.figures import AT_LEAST, figure, finite
 from kview.tui.rows.rack_strips import one_line
 from kview.tui.rows.row import Row
 from kview.tui.rows.tiles import Box, nearest
@@ -223,9 +224,9 @@ class FleetRows(Keyed[str]):
         self.columns: Sequence[Column] = (
             Column("name", "", name_width(self.keys, 4, 24), flex=1, most=60, name=True),
             Column("answers", "", 18, rank=1),
-            Column("in", "in rec/s", 8, right=True, rank=2),
-            Column("out", "out rec/s", 9, right=True, rank=4),
-            Column("lag", "lag", 8, right=True, rank=3),
+            Column("in", "in rec/s", 8, right=True, rank=2, exported=with_bound("in rec/s")),
+            Column("out", "out rec/s", 9, right=True, rank=4, exported=with_bound("out rec/s")),
+            Column("lag", "lag", 8, right=True, rank=3, exported=with_bound("lag")),
             Column("state", "", 22, flex=4),
         )
 
@@ -233,23 +234,35 @@ class FleetRows(Keyed[str]):
         member = self.members[index]
         text, severity = worst(member, now_ms)
         well = text or (said.WELL if member.view is not None else said.CONNECTING)
-        flow = ((), ()) if member.view is None else _flow(member.view)
-        lag = () if member.view is None else _lag(member.view)[1:2]
         cells = [
             name_of(member, 60),
             freshness(member, now_ms),
-            *flow,
-            lag,
+            *_figures(member, now_ms),
             line(Span(f"{SIGNS[severity]} {well}", ROLES[severity])),
         ]
-        if _is_old(member, now_ms):
-            cells[2:5] = [_dimmed(cell) for cell in cells[2:5]]
         return Row(tuple(cells))
 
 
-def _flow(view: View) -> tuple[Line, Line]:
-    flow = view.throughput
-    return rate("in", flow.total_in, flow.in_is_bound)[1:], rate("out", flow.total_out, flow.out_is_bound)[1:]
+def _figures(member: Member, now_ms: int) -> list[Line]:
+    """Return the cells of a cluster's traffic and lag."""
+    if member.view is None:
+        return [(), (), ()]
+    flow, (records, lag_is_bound, _) = member.view.throughput, lag_of(member.view)
+    lag = np.nan if records == UNKNOWN else float(records)
+    is_old = _is_old(member, now_ms)
+    return [
+        figure(
+            words.at_least(words.si(value), is_bound) if np.isfinite(value) else words.NONE,
+            finite(value),
+            AT_LEAST if is_bound else "",
+            old=is_old,
+        )
+        for value, is_bound in (
+            (flow.total_in, flow.in_is_bound),
+            (flow.total_out, flow.out_is_bound),
+            (lag, lag_is_bound),
+        )
+    ]
 
 
 # -- frames
