@@ -35,18 +35,13 @@ FROZEN_AFTER = frozenset({1, 10, 60})
 """After these numbers of views and notices, the garbage collector stops looking at what exists by then: first
 the modules, then most screens and what records. A collection of all of it would stop the screen for 25 ms."""
 
-TRIMMED_AFTER = 1
-"""After this number of views and notices, free memory goes back to the system. The C library would keep it:
-90 MB with 39,000 partitions. That takes 8 ms then, and 0.2 ms if there is nothing to give back."""
+ARENA_MAX = -8
+"""M_ARENA_MAX of glibc's malloc.h, the limit of its arenas. Each thread would get one of its own, and keep
+what is freed in it from the others: 80 MB with 39,000 partitions. Python threads rarely allocate at once."""
 
 V = TypeVar("V")
 
 _log = logging.getLogger(__name__)
-
-
-ARENA_MAX = -8
-"""M_ARENA_MAX of glibc's malloc.h, the limit of its arenas. Each thread would get one of its own, and keep
-what is freed in it from the others: 80 MB with 39,000 partitions. Python threads rarely allocate at once."""
 
 
 def share_memory() -> None:
@@ -56,7 +51,8 @@ def share_memory() -> None:
 
 
 def trim_memory() -> None:
-    """Give free memory back to the system, if the C library is one that can do so (glibc)."""
+    """Give free memory back to the system, if the C library is glibc, which would keep it: 90 MB with 39,000
+    partitions. That takes 8 ms then, and 0.2 ms if there is nothing to give back."""
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).malloc_trim(0)
 
@@ -295,8 +291,7 @@ class ObservingFeed(Generic[V]):
                 shown += 1
                 if shown in FROZEN_AFTER:
                     gc.freeze()
-                if shown % TRIMMED_AFTER == 0:
-                    trim_memory()
+                trim_memory()
         except Exception as error:
             with self._calling:
                 if not self._ending.is_set():
