@@ -28,7 +28,8 @@ class Terminal(Struct, frozen=True):
 def fitted(display: Display) -> tuple[bool, Display]:
     """Return whether to show a dashboard, because there is room for it and nothing else was asked for, and
     `display` for this output."""
-    encoding = getattr(sys.stdout, "encoding", None)
+    # While a dashboard runs, Textual has a stream without an encoding in the place of standard output.
+    encoding = getattr(sys.stdout, "encoding", None) or getattr(sys.__stdout__, "encoding", None)
     output = detect(streams_are_terminals(), os.environ, encoding, display.ascii_only)
     is_dashboard = output.dashboard and display.format is None and not display.once
     return is_dashboard, replace(display, ascii_only=output.ascii_only)

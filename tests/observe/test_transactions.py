@@ -81,14 +81,8 @@ class Scene:
                 if producer.current_txn_start_offset >= 0
             ]
             return
-        entry = ConfigEntry(
-            "transaction.partition.verification.enable", "false", incremental_operation=AlterConfigOpType.SET
-        )
         leader = self.kafka.partitions(self.topic)[0].leader
-        broker = ConfigResource(ResourceType.BROKER, str(leader), incremental_configs=[entry])
-        admin = AdminClient({"bootstrap.servers": self.kafka.bootstrap_servers})
-        for done in admin.incremental_alter_configs([broker]).values():
-            done.result()
+        self._verifies(leader, AlterConfigOpType.SET)
         batch = DefaultRecordBatchBuilder(2, 0, 1, self.lost, 0, 0, 10_000)
         batch.append(0, round(time.time() * 1000) - age_ms, None, b"lost", [])
         data = ProduceRequest.TopicProduceData
@@ -113,6 +107,17 @@ class Scene:
             return [p.error_code for t in answer.responses for p in t.partition_responses] == [0]
 
         wait_until(appended, "the broker has heard that it need not verify")
+        self._verifies(leader, AlterConfigOpType.DELETE)
+
+    def _verifies(self, broker: int, change: AlterConfigOpType) -> None:
+        """Let a real broker accept records of transactions that no coordinator knows, or end that."""
+        setting = "transaction.partition.verification.enable"
+        value = "false" if change is AlterConfigOpType.SET else None
+        entry = ConfigEntry(setting, value, incremental_operation=change)
+        of_broker = ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[entry])
+        admin = AdminClient({"bootstrap.servers": str(self.servers["bootstrap.servers"])})
+        for done in admin.incremental_alter_configs([of_broker]).values():
+            done.result()
 
     def producers(self, served: Served) -> list[Any]:
         """The producers of the partition."""

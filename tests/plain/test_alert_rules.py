@@ -85,7 +85,9 @@ def test_the_dashboard_has_no_panel_twice_or_over_another() -> None:
 def test_each_panel_has_something_to_show_and_the_rest_adds_up(promtool: str, tmp_path: Path) -> None:
     one = {key: found for page in everything() for key, found in page.items()}
     texts = [each.expr.replace("$__rate_interval", "1m") for each in of_dashboard()]
-    texts = [text.replace('"$instance"', f'"{TARGET["instance"]}"') for text in texts]
+    texts = [
+        text.replace('"$instance"', f'"{TARGET["instance"]}"').replace('"$name"', '""') for text in texts
+    ]
     shown = {f"(count({text}) > bool 0) or vector(0)": 1.0 for text in texts}
     world = default_world()
     *_, later = views(world.tick() for _ in range(15))

@@ -330,8 +330,10 @@ def test_text_of_several_ends_while_one_is_connecting(tmp_path: Path) -> None:
             Printed(each.source, each.name, replace(each.display, quiet=True), takers)
             for each, takers in ((hung.shown, ()), (seen, (interrupt,)))
         ]
+        was = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
         with pytest.raises(KeyboardInterrupt):
             print_all(printed)
+        signal.signal(signal.SIGINT, was)
         assert not hung.goes_on.is_set()
         hung.goes_on.set()
         wait_until(lambda: not {*threading.enumerate()} - before, "it ends, too")

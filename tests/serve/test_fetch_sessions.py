@@ -18,6 +18,8 @@ from tests.waiting import wait_until
 
 TIME_MS = 1_700_000_000_000
 BY_NAME, BY_ID = 12, 17
+ELECTION_NOT_NEEDED = 84
+"""The controller has elected the preferred leader by itself, as it does every few seconds."""
 
 
 def batch() -> bytes:
@@ -87,7 +89,7 @@ def ask_the_wrong_ones(at: Callable[[int], Address], version: int, name: str) ->
     produced(at(0), moved, moved, stays)
     assert q.reassign(at(0), name, 1, [1, 0]) == 0
     wait_until(lambda: not q.reassignments(at(0)), "the replicas have their new order")
-    assert q.elect_leaders(at(0), 0, name, 1)[1] == 0
+    assert q.elect_leaders(at(0), 0, name, 1)[1] in (0, ELECTION_NOT_NEEDED)
     wait_until(lambda: q.produce(at(1), name, batch(), partition=1) == 0, "broker 1 leads")
     for client in (at_0, at_1):
         wait_until(partial(_reads, client, both, [(0, 1), (0, 3)]), "copied")

@@ -691,7 +691,8 @@ def test_records_are_kafkas(streams: Streams) -> None:
     ask(s.coordinator, DeleteGroupsRequest(version=2, groups_names=[s.group]))
     found = list(records(s))
     lives = [i for i, (key, value) in enumerate(found) if isinstance(key, TopologyKey) and value is None]
-    written = found[lives[-2] + 1 :]
+    # A real cluster may have compacted what was there before.
+    written = found[lives[-2] + 1 if len(lives) > 1 else 0 :]
     moved = {name: sorted({0, 1}.difference(kept.get(name, []))) for name in "01"}
     moved = {name: numbers for name, numbers in moved.items() if numbers}
     assert [(key, brief(value)) for key, value in written] == expected_records(s, kept, moved)
