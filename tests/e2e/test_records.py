@@ -90,14 +90,21 @@ def test_three_keys_lead_from_the_headline_to_the_record_at_which_a_real_group_i
         reads(cut)
         terminal.wait_for_text(rf"▲ {name} stuck")
         terminal.press("5")
-        terminal.wait_for_text("GROUPS")
+        terminal.wait_for_text("lag, last minute +verdict")
         terminal.press("\r")
-        terminal.wait_for_text("MEMBERS|member")
+        first = terminal.wait_for(lambda: since(terminal, name), "the group")
+        terminal.wait_for(lambda: since(terminal, name) not in (first, ""), "its screen with another view")
         terminal.press("\r")
         terminal.wait_for_text(rf"committed {committed} ")
         terminal.wait_for_text("its value does not decode: it ends in key, at byte 24")
         terminal.press("q")
         assert terminal.wait_for_end() == 0
+
+
+def since(terminal: PseudoTerminal, name: str) -> str:
+    """For how long a group is said to be stuck at its first partition, '' if its screen is not shown."""
+    found = re.search(rf"{name}-0 +▲ stuck: no progress for ≥ ([\d ms]+)", terminal.text())
+    return found[1].strip() if found else ""
 
 
 def offset(reader: Consumer, topic: str) -> int:
