@@ -2,12 +2,11 @@
 
 from collections.abc import Hashable, Sequence
 from textwrap import wrap
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct
 from textual import events
-from textual.binding import BindingType
 from textual.geometry import Size
 from textual.strip import Strip
 
@@ -23,9 +22,7 @@ from kview.model.findings import FindingKind
 from kview.model.notices import Notice, NoticeKind
 from kview.model.units import UNKNOWN
 from kview.tui import edges
-from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
-from kview.tui.keys import ACTIONS
 from kview.tui.options import HOLD_MS, Options
 from kview.tui.paint import blank, strip
 from kview.tui.plot import Frame, Trace, framed
@@ -34,11 +31,11 @@ from kview.tui.rows.common import ROLES, SIGNS, Keyed, name_width, title, troubl
 from kview.tui.rows.figures import AT_LEAST, figure, finite
 from kview.tui.rows.rack_strips import one_line
 from kview.tui.rows.row import Row
-from kview.tui.rows.tiles import Box, nearest
+from kview.tui.rows.tiles import Box
 from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, middle, pad, width
 from kview.tui.widgets.header import BETWEEN, SourceInfo, badge, rate
 from kview.tui.widgets.headline import shown_incidents, state_line
-from kview.tui.widgets.table import Table
+from kview.tui.widgets.tiled import Tiled
 
 LEAST_CELLS = 38
 """The narrowest frame."""
@@ -298,10 +295,8 @@ def arranged(number: int, cells: int, rows: int, has_edges: bool) -> Framed | No
     return None
 
 
-class Frames(Table):
+class Frames(Tiled):
     """Clusters in frames, or in rows if there are too many of them."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.RACKS)]
 
     has_edges = True
     """Whether there are lines enough for edges on all sides."""
@@ -311,56 +306,30 @@ class Frames(Table):
         """Where the frames lie, None if the rows are a table."""
         return arranged(len(self.rows), self.size.width, self.size.height, self.has_edges)
 
+    @property
+    def boxes(self) -> Sequence[Box] | None:
+        """Where the frames lie, if the rows are no table."""
+        placed = self.arranged
+        return None if placed is None else placed.boxes
+
     def fits(self, number: int, size: Size) -> bool:
         """Return whether so many clusters have frames in `size`."""
         return arranged(number, size.width, size.height, self.has_edges) is not None
 
-    def action_move(self, by: int) -> None:
-        """Select the frame below (negative: above)."""
-        self._step(0, by)
-
-    def action_aside(self, by: int) -> None:
-        """Select the frame to the right (negative: left)."""
-        self._step(by, 0)
-
-    def _step(self, across: int, down: int) -> None:
-        placed = self.arranged
-        if placed is None:
-            super().action_move(down)
-        elif self.index < len(placed.boxes):
-            self.choose(nearest(placed.boxes, self.index, across, down))
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action works: frames have sides, rows have none."""
-        if action == "aside":
-            return self.arranged is not None
-        return super().check_action(action, parameters)
-
     def on_click(self, event: events.Click) -> None:
         """Open the cluster under the mouse. Rows are the table's own."""
-        placed = self.arranged
-        if placed is None:
+        boxes = self.boxes
+        if boxes is None:
             return
         event.prevent_default()
-        for box in placed.boxes:
+        for box in boxes:
             if box.holds(event.x, event.y):
                 self.choose(box.at)
                 self.action_open()
 
-    def scroll_rows(self, by: int) -> None:
-        """Scroll a table. Frames are all in sight."""
-        if self.arranged is None:
-            super().scroll_rows(by)
-
     def figures(self) -> list[str]:
         """Return the names of the figures that it can show."""
         return [*super().figures()] or ["in rec/s", "out rec/s", "lag"]
-
-    def _settle(self) -> None:
-        super()._settle()
-        if self.arranged is not None:
-            self.virtual_size = Size(self.size.width, self.size.height)
-            self.scroll_to(y=0, animate=False, force=True, immediate=True)
 
     def _below(self) -> int:
         return int(len(self.rows) > max(0, self.size.height - self._head_height()))

@@ -1,20 +1,17 @@
 """The panel of brokers: tiles in their racks, as long as every broker has room for one, else a table."""
 
-from typing import ClassVar
+from collections.abc import Sequence
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import BindingType
 from textual.geometry import Size
 from textual.strip import Strip
 
 from kview.language import glyphs
 from kview.model.events import Severity
 from kview.tui import edges
-from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
-from kview.tui.keys import ACTIONS
 from kview.tui.looks import Look, Spot
 from kview.tui.paint import PLAIN, blank, strip
 from kview.tui.rows.brokers import BrokerRows
@@ -27,11 +24,11 @@ from kview.tui.rows.tiles import (
     Kind,
     arranged,
     boxed,
-    nearest,
     rack_name,
 )
 from kview.tui.text import Line, Role, Span, Title, line, line_width, middle
-from kview.tui.widgets.table import SELECTED, Table
+from kview.tui.widgets.table import SELECTED
+from kview.tui.widgets.tiled import Tiled
 
 _LINES = {"in": 1, "out": 1, "spark": 1, "leads": 2, "replicas": 2}
 """The line of a tile that has a column's figure, if it is not the first."""
@@ -43,10 +40,8 @@ _Piece = tuple[int, Strip]
 """What is painted from a cell on."""
 
 
-class Racks(Table):
+class Racks(Tiled):
     """Racks with their brokers as tiles. Rows that the user has sorted, or that are too many, are a table."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings(ACTIONS, Where.RACKS)]
 
     _placed: tuple[object, Arranged | None] = (None, None)
     wants_boxes = False
@@ -65,6 +60,12 @@ class Racks(Table):
         return self._placed[1]
 
     @property
+    def boxes(self) -> Sequence[Box] | None:
+        """Where the tiles lie."""
+        placed = self.arranged
+        return None if placed is None else placed.tiles
+
+    @property
     def has_racks(self) -> bool:
         """Whether it has racks to draw. Rows that the user has sorted are in none."""
         return isinstance(self.rows, BrokerRows) and bool(self.rows.racks)
@@ -75,34 +76,13 @@ class Racks(Table):
 
     # -- keys and mouse
 
-    def action_move(self, by: int) -> None:
-        """Select the tile below (negative: above)."""
-        self._step(0, by)
-
-    def action_aside(self, by: int) -> None:
-        """Select the tile to the right (negative: left)."""
-        self._step(by, 0)
-
-    def _step(self, across: int, down: int) -> None:
-        placed = self.arranged
-        if placed is None:
-            super().action_move(down)
-        elif self.index < len(placed.tiles):
-            self.choose(nearest(placed.tiles, self.index, across, down))
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action works: tiles have sides, rows have none."""
-        if action == "aside":
-            return self.arranged is not None
-        return super().check_action(action, parameters)
-
     def on_click(self, event: events.Click) -> None:
         """Select the tile under the mouse. A double click opens it. Rows are the table's own."""
-        placed = self.arranged
-        if placed is None:
+        boxes = self.boxes
+        if boxes is None:
             return
         event.prevent_default()
-        for box in placed.tiles:
+        for box in boxes:
             if box.holds(event.x - self._margin, event.y):
                 if box.at == self.index and event.chain > 1:
                     self.action_open()
@@ -111,13 +91,8 @@ class Racks(Table):
 
     def choose(self, index: int) -> None:
         """Select the row at an index, or the nearest one that has a tile."""
-        placed = self.arranged
-        super().choose(index if placed is None else max(0, min(index, len(placed.tiles) - 1)))
-
-    def scroll_rows(self, by: int) -> None:
-        """Scroll a table. Tiles are all in sight."""
-        if self.arranged is None:
-            super().scroll_rows(by)
+        boxes = self.boxes
+        super().choose(index if boxes is None else max(0, min(index, len(boxes) - 1)))
 
     # -- how it is drawn
 
@@ -130,16 +105,10 @@ class Racks(Table):
     @property
     def in_sight(self) -> list[object]:
         """The keys of the rows in sight: of all that have a tile."""
-        placed = self.arranged
-        if placed is None:
+        boxes = self.boxes
+        if boxes is None:
             return list(super().in_sight)
-        return [self.rows.key(box.at) for box in placed.tiles] if self.is_shown and self.is_drawn else []
-
-    def _settle(self) -> None:
-        super()._settle()
-        if self.arranged is not None:
-            self.virtual_size = Size(self.size.width, self.size.height)
-            self.scroll_to(y=0, animate=False, force=True, immediate=True)
+        return [self.rows.key(box.at) for box in boxes] if self.is_shown and self.is_drawn else []
 
     def painted(self, size: Size) -> list[Strip]:
         """Return the strips of the tiles, or those of a table."""
