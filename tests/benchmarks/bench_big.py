@@ -46,8 +46,8 @@ PRESSES = 40
 NO_ANSWER_S = 2.0
 INTERVAL_S = 3.0
 """The interval of kview: nine simulated brokers in one process need more than a second for their answers."""
-A_LAG = r"-0\d+ +≥?[\d,]+ +≥?[\d.]+ m?s"
-"""What the row of a group looks like once its lag is known: name, records, time."""
+A_LAG = r"\d +≥?[\d,]+ +≥?[\d.]+ m?s"
+"""What the row of a group looks like once its lag is known: the end of its name, records, time."""
 
 WATCHED_S = 20.0
 PATIENCE_S = 300.0
