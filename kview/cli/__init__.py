@@ -53,7 +53,9 @@ def run() -> None:
     from kview.cli.group import kview
     from kview.errors import KviewError
     from kview.language.errors import sentence
+    from kview.wire.kafka_package import without_clients
 
+    without_clients()
     output = sys.stdout
     try:
         kview.main(prog_name="kview")

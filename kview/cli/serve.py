@@ -213,9 +213,6 @@ def serve(
     what happens from then on, ten minutes at most, and record writes it as a recording.
     Each command gets a one-line reply.
     """
-    from kview.wire.kafka_package import without_clients
-
-    without_clients()
     from kview.lab.securing import Secured
     from kview.lab.serving import Plan, control_socket, report_not_started
     from kview.lab.serving import serve as run

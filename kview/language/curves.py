@@ -79,17 +79,6 @@ def hanging(values: Sequence[float], cells: int, rows: int, top: float) -> list[
 def _area(values: Sequence[float], cells: int, rows: int, top: float, levels: str) -> list[str]:
     if cells <= 0 or rows <= 0:
         return []
-    import plotext
-
-    plotext.terminal.limit(False, False)  # the output may be a pipe, and no terminal limits what is asked for
-    figure = plotext.figure
-    figure.clear()
-    figure.plot_size(cells, rows)
-    figure.axes(active=False)
-    for axis, count in enumerate((cells, rows)):
-        ruler = figure.ruler(axis, 0)
-        ruler.lim(0, max(1, count - 1))
-        ruler.frequency(0)
     places, ends, markers = [], [], []
     apart = max(len(values) - 1, 1) / max(1, cells - 1)
     for first, known in stretches(values):
@@ -100,6 +89,17 @@ def _area(values: Sequence[float], cells: int, rows: int, top: float, levels: st
             markers.append(levels[(steps - 1) % len(levels)])
     if not places:
         return [" " * cells] * rows
+    import plotext  # which takes longer than all the rest of the first view
+
+    plotext.terminal.limit(False, False)  # the output may be a pipe, and no terminal limits what is asked for
+    figure = plotext.figure
+    figure.clear()
+    figure.plot_size(cells, rows)
+    figure.axes(active=False)
+    for axis, count in enumerate((cells, rows)):
+        ruler = figure.ruler(axis, 0)
+        ruler.lim(0, max(1, count - 1))
+        ruler.frequency(0)
     figure.draw(figure.signal(places, ends, marker=markers))
     drawn = plotext.uncolorize(figure.build().string()).splitlines()
     lines, above = [], [False] * cells

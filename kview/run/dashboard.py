@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -32,6 +33,10 @@ END_WITHIN_S = {signal.SIGINT: 3.0, signal.SIGTERM: 3.0, signal.SIGHUP: 0.9}
 """After a signal kview ends within this number of seconds, because a terminal that is closed, or that does
 not read what is written, would block it for ever. After SIGHUP the terminal no longer exists. After the other
 signals it must be restored, which takes longer on a busy machine."""
+
+SWITCH_INTERVAL_S = 0.001
+"""How long a thread may run before another one gets the interpreter, in seconds, so that decoding 100,000
+partitions does not make the screen stutter."""
 
 RECORDING_STARTS_AFTER_S = 0.3
 """The time from the first view to the start of recording, so that the imports for recording do not slow down
@@ -136,6 +141,7 @@ def drive(run: Driven, session: "Session", stop: Callable[[], None]) -> int:
     from kview.tui.app import FleetApp, KviewApp
     from kview.tui.textual_internals import draw_only_what_fits, tell_escape_apart
 
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     draw_only_what_fits(session.ascii_only)
     tell_escape_apart()
     try:

@@ -28,12 +28,11 @@ from kview.run.saves import FolderSaves
 from kview.run.show import Others, Shown, hooked
 from kview.run.spark import Spark
 from kview.run.timeline import LiveTimeline
-from kview.tui.widgets.fleet import Member
-from kview.tui.widgets.header import SourceInfo
 
 if TYPE_CHECKING:
     from kview.tui.actions import Keys
-    from kview.tui.session import Session
+    from kview.tui.session import Opened, Session
+    from kview.tui.widgets.fleet import Member
 
 _log = logging.getLogger(__name__)
 
@@ -54,8 +53,6 @@ class Kept:
     ) -> None:
         """`later` carries out what takes some time: one thing after the other, on another thread."""
         self._later = later
-        from kview.tui.session import Opened
-
         self._stack = ExitStack()
         shown, hooks = hooked(replace(shown, display=terminal.fitted(shown.display)[1]), self._stack)
         self.shown = shown
@@ -75,7 +72,7 @@ class Kept:
         if hooks is not None:
             hooks.on_notice, self.timeline.hear = self.timeline.notify, hooks.hear
         self._began_ms = wall_ms()
-        self._opened: Opened = Opened()
+        self._opened: Opened | None = None
         self._beside: Beside | None = None
 
     @property
@@ -92,12 +89,24 @@ class Kept:
         """The folder of its recording, None until something was recorded."""
         return self._recorder.folder if self._recorder.first_ms != UNKNOWN else None
 
-    def member(self) -> Member:
+    @property
+    def opened(self) -> "Opened":
+        """What somebody has opened of it."""
+        if self._opened is None:
+            from kview.tui.session import Opened
+
+            self._opened = Opened()
+        return self._opened
+
+    def member(self) -> "Member":
         """Return the cluster as it is now."""
+        from kview.tui.widgets.fleet import Member
+        from kview.tui.widgets.header import SourceInfo
+
         display = self.shown.display
         source = SourceInfo(self.name, display.interval_ms, display.production, display.colour)
         view, notice = self.timeline.newest
-        return Member(source, self._began_ms, view, notice, self._opened.incidents)
+        return Member(source, self._began_ms, view, notice, self.opened.incidents)
 
     def session(self, keys: "Keys") -> "Session":
         """Return its dashboard."""
@@ -110,7 +119,7 @@ class Kept:
         return replace(
             beside.added_to(session),
             feed=self,
-            opened=self._opened,
+            opened=self.opened,
             lab=shown.lab,
             attention=shown.source,
             inspector=shown.source,
@@ -168,10 +177,10 @@ class Fleet:
     """
 
     def __init__(self, begin_with: Sequence[Shown], others: Others | None) -> None:
-        """Raises BadUse if the keys' file is wrong."""
-        from kview.tui.keymap import read_keys
+        """Begin to observe all clusters. Raises BadUse if the keys' file is wrong.
 
-        self._keys = read_keys()
+        The first answers arrive while what draws them is imported.
+        """
         self._others = others
         self.is_several = len(begin_with) > 1
         self._kept: dict[str, Kept] = {}
@@ -186,9 +195,17 @@ class Fleet:
         """The error that ended the only cluster before its first view."""
         for shown in begin_with:
             self._keep(shown, self.is_several)
+        try:
+            from kview.tui.keymap import read_keys
+
+            self._keys = read_keys()
+        except KviewError:
+            self.stop()
+            raise
 
     def _keep(self, shown: Shown, patient: bool) -> Kept:
         kept = self._kept[shown.name] = Kept(shown, patient, self._on_error, self._later)
+        kept.timeline.begin()
         return kept
 
     def _later(self, call: Callable[[], None]) -> None:
@@ -200,15 +217,9 @@ class Fleet:
 
         self._sparks.submit(carried_out)
 
-    def begin(self) -> "Session":
-        """Observe all clusters, and return what to show first."""
-        if not self.is_several:
-            return self.open(self._of_fleet[0])
-        for kept in self._kept.values():
-            kept.timeline.begin()
-        session = self.fleet()
-        assert session is not None
-        return session
+    def first(self) -> "Session":
+        """Return what to show first."""
+        return self.fleet() or self.open(self._of_fleet[0])
 
     @property
     def kept(self) -> Sequence[Kept]:
@@ -269,14 +280,16 @@ class Fleet:
         session = self.open(self._path[-1]) if self._path else self.fleet()
         return None if session is None else replace(session, opening=notice)
 
-    def _members(self) -> Sequence[Member]:
+    def _members(self) -> "Sequence[Member]":
         return [self._kept[name].member() for name in self._of_fleet]
 
     # -- the end
 
     def on_error(self, call: Callable[[], None]) -> None:
-        """Register `call` for an error that leaves nothing to show."""
+        """Register `call` for an error that leaves nothing to show, and call it if there was one already."""
         self._end = call
+        if self.error is not None:
+            call()
 
     def _on_error(self, kept: Kept) -> None:
         self._failed.add(kept.name)
@@ -311,7 +324,7 @@ def run_dashboard(shown: Sequence[Shown], others: Others | None = None) -> int:
     Raises the error that ended the only one before its first view, once the terminal has been restored.
     """
     fleet = Fleet(shown, others)
-    code = drive(fleet, fleet.begin(), fleet.stop)
+    code = drive(fleet, fleet.first(), fleet.stop)
     for error in fleet.unfinished():
         print(f"kview: {sentence(error)}", file=sys.stderr)
     return code

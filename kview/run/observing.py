@@ -4,7 +4,6 @@ thread."""
 import ctypes
 import gc
 import logging
-import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -17,10 +16,6 @@ from kview.model.backoff import Backoff
 from kview.model.notices import Notice, NoticeKind, NoticeValue
 from kview.model.ports import Attention, Inspector
 from kview.model.snapshot import Snapshot
-
-SWITCH_INTERVAL_S = 0.001
-"""How long a thread may run before another one gets the interpreter, in seconds, so that decoding 100,000
-partitions does not make the screen stutter."""
 
 STOP_WITHIN_S = 0.25
 """How long `stop` waits, at most twice, for an observation in progress. The thread is a daemon, so a longer
@@ -259,7 +254,6 @@ class ObservingFeed(Generic[V]):
     def start(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
         """Start the thread. Returns at once."""
         share_memory()
-        sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._thread = threading.Thread(
             target=self._run, args=(on_view, on_notice), name="observer", daemon=True
         )

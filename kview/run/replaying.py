@@ -1,7 +1,6 @@
 """`kview replay`, which shows a recording on the dashboard or as text."""
 
 import logging
-import sys
 import threading
 from collections.abc import Callable, Iterator
 
@@ -27,7 +26,6 @@ from kview.run import terminal
 from kview.run.dashboard import Beside, drive, new_session, wall_ms
 from kview.run.history import CourseReader, read_history
 from kview.run.log import start_log
-from kview.run.observing import SWITCH_INTERVAL_S
 from kview.run.player import Command, Player, replay_of
 from kview.run.printing import note, print_views
 from kview.run.settings import DEFAULT_INTERVAL_MS, Display
@@ -173,7 +171,6 @@ class ReplayTimeline:
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
         """Start playing. Returns at once."""
-        sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._publisher.start(on_view, on_notice)
         self._player.start()
         self._send(self._begin)

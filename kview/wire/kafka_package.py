@@ -1,7 +1,7 @@
 """kafka-python's messages without its clients, in a process that has no use for clients.
 
-`import kafka.protocol` first runs the package `kafka`, which imports every client: a quarter of the time that
-`kview serve` takes to start, and 10 MB.
+`import kafka.protocol` first runs the package `kafka`, which imports every client: 50 ms of the start
+of `kview connect`, a quarter of that of `kview serve`, and 10 MB.
 """
 
 import sys

@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 
 from kview.derive.fold import State, step
 from kview.model.snapshot import Snapshot
+from kview.run.dashboard import SWITCH_INTERVAL_S
 from kview.run.exporter import LEAST_SERVED_S, Exporter
-from kview.run.observing import SWITCH_INTERVAL_S
 from tests.worlds import wide_snapshots
 
 PARTITIONS, GROUPS = 39_000, 2_200

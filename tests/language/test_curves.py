@@ -1,6 +1,7 @@
 """Areas, sparklines and their axes."""
 
 import math
+import sys
 
 import pytest
 from hypothesis import given
@@ -73,3 +74,10 @@ def test_every_area_has_its_size(values: list[float], cells: int, rows: int) -> 
         assert all(len(row) == cells for row in drawn)
         assert len(drawn) == (rows if cells else 0)
     assert len(sparkline(values, cells)) == cells
+
+
+def test_nothing_known_is_drawn_without_plotext(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "plotext", None)  # importing it raises
+    assert area([math.nan] * 3, 4, 2, 1.0) == ["    ", "    "]
+    with pytest.raises(ImportError):
+        area([1.0] * 3, 4, 2, 1.0)

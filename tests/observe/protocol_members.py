@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka.protocol.consumer import JoinGroupRequest, LeaveGroupRequest, OffsetCommitRequest, SyncGroupRequest
 
-from kview.wire.group_messages import StreamsGroupHeartbeatRequest
+from kview.wire.member_messages import StreamsGroupHeartbeatRequest
 from kview.wire.primitives import Writer
 from tests.real_kafka.asking import Address, ask
 from tests.real_kafka.cluster import RealKafka

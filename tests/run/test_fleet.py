@@ -94,7 +94,7 @@ def sequence(fleet: Fleet, name: str) -> int:
 def test_one_that_dies_says_so_and_the_other_stays_current(begin: Begin) -> None:
     with FakeBroker(0) as one, FakeBroker(0) as other:
         fleet = begin(shown("one", one.address), shown("other", other.address))
-        fleet.begin()
+        fleet.first()
         wait_until(lambda: min(sequence(fleet, "one"), sequence(fleet, "other")) > 1, "both are observed")
         one.close()
 
@@ -114,7 +114,7 @@ def test_one_that_cannot_be_reached_is_tried_again_and_the_other_does_not_wait(b
     (port,) = free_ports(1)
     with FakeBroker(0) as other:
         fleet = begin(shown("late", Address("127.0.0.1", port)), shown("other", other.address))
-        fleet.begin()
+        fleet.first()
         wait_until(lambda: sequence(fleet, "other") > 1, "the other is observed")
         notice = of(fleet, "late").notice
         assert notice is not None and notice.kind is NoticeKind.SOURCE_NOT_REACHED
@@ -128,7 +128,7 @@ def test_a_cluster_that_is_left_is_observed_and_recorded_further(begin: Begin, t
         fleet = begin(
             shown("one", one.address, tmp_path / "one"), others=Others(shown("other", other.address))
         )
-        first = fleet.begin()
+        first = fleet.first()
         assert first.timeline is not None
         seen = fakes.Shown()
         first.feed.start(seen.views.append, seen.notices.append)
@@ -170,7 +170,7 @@ def test_a_cluster_that_is_opened_and_cannot_be_reached_leads_back_and_says_why(
     closed = Address("127.0.0.1", free_ports(1)[0])
     with FakeBroker(0) as one:
         fleet = begin(shown("one", one.address), others=Others(shown("closed", closed)))
-        first = fleet.begin()
+        first = fleet.first()
         first.feed.start(lambda view: None, lambda notice: None)
         failing = fleet.open("closed")
         first.feed.stop()
@@ -186,7 +186,7 @@ def test_the_error_of_the_only_cluster_ends_the_run(begin: Begin) -> None:
     fleet = begin(shown("closed", Address("127.0.0.1", free_ports(1)[0])))
     ended: list[bool] = []
     fleet.on_error(lambda: ended.append(True))
-    session = fleet.begin()
+    session = fleet.first()
     assert session.clusters is not None
     session.feed.start(lambda view: None, lambda notice: None)
     wait_until(lambda: bool(ended), "the end")
@@ -197,7 +197,7 @@ def test_the_error_of_the_only_cluster_ends_the_run(begin: Begin) -> None:
 def test_every_cluster_has_a_flight_recording_of_its_own(begin: Begin) -> None:
     with FakeBroker(0) as one, FakeBroker(0) as other:
         fleet = begin(shown("one", one.address), shown("other", other.address))
-        fleet.begin()
+        fleet.first()
         folders = [kept.recording for kept in fleet.kept]
         wait_until(lambda: all(kept.recording for kept in fleet.kept), f"both are recorded: {folders}")
         assert len({kept.recording for kept in fleet.kept}) == 2
@@ -230,7 +230,7 @@ def test_wrong_settings_are_tried_again_and_a_bug_is_said_at_every_visit(begin: 
         wrong.goes_on.set()
         bug.goes_on.set()
         fleet = begin(wrong.shown, bug.shown)
-        fleet.begin()
+        fleet.first()
         wait_until(lambda: sequence(fleet, "late") > 0, "it is reached at last")
         for _ in range(2):
             seen = visited(fleet, "bad")
@@ -252,7 +252,7 @@ def visited(fleet: Fleet, name: str, until: Callable[[fakes.Shown], bool] = bool
 def test_what_is_said_of_a_cluster_that_is_not_shown_waits_until_it_is(begin: Begin) -> None:
     with FakeBroker(0) as one, FakeBroker(0) as other:
         fleet = begin(shown("one", one.address), shown("other", other.address))
-        fleet.begin()
+        fleet.first()
         for number in range(MOST_KEPT + 1):
             values = {"reason": f"exit code {number}", "text": "x"}
             fleet.kept[0].timeline.notify(Notice(NoticeKind.HOOK_FAILED, values))
@@ -270,7 +270,7 @@ def test_spark_has_nothing_to_read_if_the_recording_has_stopped_before(
         first = shown("one", one.address)
         first = dataclasses.replace(first, display=replace(first.display, no_spark=False))
         fleet = begin(first, shown("other", other.address))
-        fleet.begin()
+        fleet.first()
 
         def has_stopped(seen: fakes.Shown) -> bool:
             return any(notice.kind is NoticeKind.RECORDING_STOPPED for notice in seen.notices)
@@ -289,7 +289,7 @@ def test_the_run_ends_if_neither_the_first_cluster_nor_the_one_opened_can_be_rea
     fleet = begin(first.shown, others=Others(second.shown))
     ended: list[bool] = []
     fleet.on_error(lambda: ended.append(True))
-    fleet.begin().feed.start(lambda view: None, lambda notice: None)
+    fleet.first().feed.start(lambda view: None, lambda notice: None)
     fleet.open("b").feed.start(lambda view: None, lambda notice: None)
     first.goes_on.set()
     wait_until(lambda: fleet.kept[0].timeline.error is not None, "the first one has failed")
@@ -297,6 +297,17 @@ def test_the_run_ends_if_neither_the_first_cluster_nor_the_one_opened_can_be_rea
     second.goes_on.set()
     wait_until(lambda: fleet.instead() is None and bool(ended), "the end")
     assert fleet.error is unreachable
+
+
+def test_an_error_before_anything_is_drawn_ends_the_run_as_soon_as_it_can_end(begin: Begin) -> None:
+    unreachable = ClusterUnreachable(ErrorKind.SERVER_EMPTY, text="")
+    only = Failing(shown("a", Address("127.0.0.1", free_ports(1)[0])), unreachable)
+    fleet = begin(only.shown)
+    only.goes_on.set()
+    wait_until(lambda: fleet.error is not None, "it has failed")
+    ended: list[bool] = []
+    fleet.on_error(lambda: ended.append(True))
+    assert ended == [True]
 
 
 def test_settings_are_those_of_the_beginning(
@@ -307,7 +318,7 @@ def test_settings_are_those_of_the_beginning(
         first = shown("one", one.address)
         first = dataclasses.replace(first, display=replace(first.display, no_mouse=True))
         fleet = begin(first, shown("other", other.address))
-        assert not fleet.begin().mouse
+        assert not fleet.first().mouse
         key_file_path().parent.mkdir(parents=True)
         key_file_path().write_text("not toml [[[")
         assert fleet.open("one").clusters is fleet and fleet.fleet() is not None

@@ -16,12 +16,11 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 from kafka.protocol.producer import ProduceRequest
 
 from kview.simulate.records import encode_batch, header
-from kview.wire.group_messages import (
-    DescribeShareGroupOffsetsRequest,
+from kview.wire.group_messages import DescribeShareGroupOffsetsRequest, ShareGroupDescribeRequest
+from kview.wire.member_messages import (
     ReadShareGroupStateRequest,
     ShareAcknowledgeRequest,
     ShareFetchRequest,
-    ShareGroupDescribeRequest,
     ShareGroupHeartbeatRequest,
 )
 from tests.real_kafka.asking import Address, ask

@@ -18,7 +18,8 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
 from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, MetadataRequest
 
-from kview.wire.group_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
+from kview.wire.group_messages import ConsumerGroupDescribeRequest
+from kview.wire.member_messages import ConsumerGroupHeartbeatRequest
 from tests.real_kafka.asking import Address, ask
 from tests.serve.both import Cluster
 from tests.serve.clients import consumer, deliver, new_consumer, producer, values_of

@@ -23,7 +23,8 @@ from kview.simulate.alterations import INVALID_DYNAMIC, Operation
 from kview.simulate.coordination.placement import partition_of
 from kview.simulate.records import HEADER, decode_batch, encode_batch
 from kview.simulate.releases import KAFKA_3_9
-from kview.wire.group_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
+from kview.wire.group_messages import ConsumerGroupDescribeRequest
+from kview.wire.member_messages import ConsumerGroupHeartbeatRequest
 from kview.wire.primitives import INT16, INT32, string
 from tests.real_kafka.asking import ask
 from tests.serve import questions as q

@@ -32,14 +32,13 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from kview.serve import apis
 from kview.serve.call import Api
-from kview.wire.group_messages import (
+from kview.wire.group_messages import DescribeShareGroupOffsetsRequest, StreamsGroupDescribeRequest
+from kview.wire.member_messages import (
     AlterShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsRequest,
     ShareAcknowledgeRequest,
     ShareFetchRequest,
     ShareGroupHeartbeatRequest,
-    StreamsGroupDescribeRequest,
     StreamsGroupHeartbeatRequest,
 )
 from tests.real_kafka.asking import Address

@@ -18,13 +18,12 @@ from kafka.protocol.consumer import (
 )
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from kview.wire.group_messages import (
+from kview.wire.group_messages import ConsumerGroupDescribeRequest, DescribeShareGroupOffsetsRequest
+from kview.wire.member_messages import (
     AlterShareGroupOffsetsRequest,
-    ConsumerGroupDescribeRequest,
     ConsumerGroupHeartbeatRequest,
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupStateRequest,
-    DescribeShareGroupOffsetsRequest,
     InitializeShareGroupStateRequest,
     ReadShareGroupStateSummaryRequest,
     WriteShareGroupStateRequest,

@@ -52,11 +52,10 @@ from kview.simulate.groups.streams_records import (
 )
 from kview.simulate.groups.streams_results import DescribedStreamsGroup
 from kview.simulate.groups.streams_topology import TASKS_MAX
-from kview.wire.group_messages import (
-    ConsumerGroupDescribeRequest,
+from kview.wire.group_messages import ConsumerGroupDescribeRequest, StreamsGroupDescribeRequest
+from kview.wire.member_messages import (
     ConsumerGroupHeartbeatRequest,
     ShareGroupHeartbeatRequest,
-    StreamsGroupDescribeRequest,
     StreamsGroupHeartbeatRequest,
 )
 from tests.real_kafka.asking import Address, ask

@@ -23,12 +23,8 @@ from kview.simulate.groups.consumer_results import (
 from kview.simulate.releases import REBALANCE_PROTOCOLS
 from kview.simulate.setting import items
 from kview.simulate.world import CONSUMER
-from kview.wire.group_messages import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-    ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
-)
+from kview.wire.group_messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
+from kview.wire.member_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 REGEX_FROM = MAKES_ITS_ID_FROM = 1
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1

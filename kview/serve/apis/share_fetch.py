@@ -16,7 +16,7 @@ from kview.simulate.metadata import NO_LEADER
 from kview.simulate.sharing.in_flight import Acknowledgement, Wanted
 from kview.simulate.sharing.leader import Code, FetchedShare, ShareAcknowledged, ShareFetch, ShareFetched
 from kview.simulate.sharing.sessions import NEW, Place
-from kview.wire.group_messages import (
+from kview.wire.member_messages import (
     ShareAcknowledgeRequest,
     ShareAcknowledgeResponse,
     ShareFetchRequest,

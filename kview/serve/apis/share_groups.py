@@ -15,12 +15,8 @@ from kview.simulate.codes import ErrorCode
 from kview.simulate.features import SHARE_VERSION
 from kview.simulate.groups.share_group import ShareMember
 from kview.simulate.groups.share_results import DescribedShareGroup, ShareHeartbeat, ShareHeartbeatResult
-from kview.wire.group_messages import (
-    ShareGroupDescribeRequest,
-    ShareGroupDescribeResponse,
-    ShareGroupHeartbeatRequest,
-    ShareGroupHeartbeatResponse,
-)
+from kview.wire.group_messages import ShareGroupDescribeRequest, ShareGroupDescribeResponse
+from kview.wire.member_messages import ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse
 
 
 def heartbeat(call: Call) -> None:

@@ -14,13 +14,12 @@ from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import MESSAGES, ErrorCode
 from kview.simulate.features import SHARE_VERSION
 from kview.simulate.groups.share_offsets import NO_ID, StartOffset, TopicCode, TopicRows
-from kview.wire.group_messages import (
+from kview.wire.group_messages import DescribeShareGroupOffsetsRequest, DescribeShareGroupOffsetsResponse
+from kview.wire.member_messages import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsResponse,
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsResponse,
-    DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsResponse,
 )
 
 LAG_FROM = 1

@@ -19,7 +19,7 @@ from kview.simulate.coordination.share_states import (
     Summary,
     WrittenState,
 )
-from kview.wire.group_messages import (
+from kview.wire.member_messages import (
     DeleteShareGroupStateRequest,
     DeleteShareGroupStateResponse,
     InitializeShareGroupStateRequest,

@@ -42,12 +42,8 @@ from kview.simulate.groups.streams_topology import (
 )
 from kview.simulate.topics import CreatableTopic, valid_topic_name
 from kview.simulate.world import INTERNAL_TOPICS
-from kview.wire.group_messages import (
-    StreamsGroupDescribeRequest,
-    StreamsGroupDescribeResponse,
-    StreamsGroupHeartbeatRequest,
-    StreamsGroupHeartbeatResponse,
-)
+from kview.wire.group_messages import StreamsGroupDescribeRequest, StreamsGroupDescribeResponse
+from kview.wire.member_messages import StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse
 
 TOPOLOGY_MAX = 2_000
 """Limit of the subtopologies of a topology, their topics and their copartition groups, all together. Kafka's

@@ -308,7 +308,7 @@ class Frames(Tiled):
 
     @property
     def boxes(self) -> Sequence[Box] | None:
-        """Where the frames lie, if the rows are no table."""
+        """Where the frames lie."""
         placed = self.arranged
         return None if placed is None else placed.boxes
 
