@@ -27,8 +27,7 @@ from kview.model.findings import FindingKind
 from kview.model.history import MOST_GROUPS, Course, CourseOf, Peak
 from kview.model.snapshot import Flags, Ids, Longs
 from kview.model.units import UNKNOWN
-from kview.pipeline.kernel.pieces import Rows
-from kview.pipeline.kernel.summing import Split
+from kview.pipeline.kernel.pieces import Rows, Split
 from kview.pipeline.kernel.words import Words
 from kview.recording.damage import damage_in
 from kview.recording.group_lags import EVERY_MS

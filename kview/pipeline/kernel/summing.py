@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kview.model.sums import BLOCK_S, Kind, Sum
-from kview.pipeline.kernel.pieces import NO_ID, TRUE, Pieces, Rows, SetBacks, Spans
+from kview.model.sums import Kind, Sum
+from kview.pipeline.kernel.pieces import NO_ID, TRUE, Rows, SetBacks, Shares, Split
 from kview.pipeline.kernel.tables import (
     AT_END,
     HOTTEST_SHIFT,
@@ -28,7 +28,7 @@ from kview.pipeline.kernel.tables import (
     SPREAD,
     STATES,
 )
-from kview.pipeline.kernel.words import Bools, Index, Longs, Words, near
+from kview.pipeline.kernel.words import Longs, Words
 
 MERGE_ROWS = 1_000_000
 """Roll-ups of parts are merged when they have this many rows."""
@@ -41,114 +41,6 @@ KINDS = tuple(Kind)
 
 Columns = dict[str, Longs]
 """Columns of roll-ups. Sums that are 0 everywhere are left out."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """What some rows have in some seconds. Columns that are 0 everywhere are left out of `sums`."""
-
-    at: Longs | slice
-    """The row of each share."""
-    second: Longs
-    sums: Mapping[str, Longs]
-    rates: Longs | None
-    """Records per second in the row's interval; −1 if the share has no part of it, or nothing came in."""
-
-    def some(self, mask: Bools) -> "Shares":
-        """Return the shares for which the mask is true."""
-        at = np.flatnonzero(mask) if isinstance(self.at, slice) else self.at[mask]
-        sums = {name: values[mask] for name, values in self.sums.items()}
-        return Shares(at, self.second[mask], sums, None if self.rates is None else self.rates[mask])
-
-
-class Split:
-    """Rows split over the seconds that they touch.
-
-    Nearly all rows touch one second, or two that follow each other. Their shares are columns as long as the
-    rows, so nothing has to be expanded: `first` are those of the seconds in which their intervals begin,
-    `last` those of the seconds in which they end (zeros if that is the same one). `rest` is what remains:
-    other rows, among them those that begin before `head_s`, and how long states held.
-    """
-
-    def __init__(self, rows: Rows, head_s: int, set_backs: SetBacks) -> None:
-        length_ms = rows.ended_ms - rows.began_ms
-        first_s, end_s = rows.began_ms // 1000, rows.ended_ms // 1000
-        simple = rows.counted() & (length_ms > 0) & (end_s - first_s <= 1) & (first_s >= head_s)
-        for sequence, since_s in set_backs:
-            simple &= (rows.sequence >= sequence) | (end_s < since_s)
-        others = ~simple
-        if "state_ms" in rows.numbers:
-            others |= rows.numbers["state_ms"] > 0
-        self.rest = _rest(rows, np.flatnonzero(others), simple, set_backs)
-        numbers, began_ms = rows.numbers, rows.began_ms
-        at: Longs | slice = slice(None)
-        if not simple.all():
-            at = np.flatnonzero(simple)
-            length_ms, first_s, end_s, began_ms = (
-                values[at] for values in (length_ms, first_s, end_s, began_ms)
-            )
-            numbers = {name: values[at] for name, values in numbers.items()}
-        first_ms = np.minimum(first_s * 1000 + 1000 - began_ms, length_ms)
-        last_ms = length_ms - first_ms
-        spread = {name: numbers[name] for name in SPREAD if name in numbers}
-        # Of two seconds, the one with the larger remainder gets what is left over, so shares are rounded.
-        twice_first_ms, twice_ms = 2 * first_ms, 2 * length_ms
-        begun = {name: (values * twice_first_ms + length_ms) // twice_ms for name, values in spread.items()}
-        ended = {name: values - begun[name] for name, values in spread.items()}
-        at_end = {name: numbers[name] for name in AT_END if name in numbers}
-        rates = last_rates = None
-        whole: dict[str, Longs] = {}
-        if (records := numbers.get("records")) is not None:
-            came = records > 0
-            begun["active_ms"], ended["active_ms"] = first_ms * came, last_ms * came
-            whole["active_ms"] = length_ms * came
-            rates = records * 1000 // length_ms
-            rates[~came] = -1
-            last_rates = np.where(last_ms > 0, rates, -1)
-        self.first = Shares(at, first_s, begun, rates)
-        self.last = Shares(at, end_s, ended | at_end, last_rates)
-        self._whole = spread | at_end | whole
-
-    def by_slot(self, tail_s: int, head_s: int) -> tuple[Shares, Shares, Shares]:
-        """Return the same shares with minutes in place of seconds, but with seconds from `tail_s` on.
-        What is before the second `head_s` is left out."""
-        begun, ended = (slots(shares.second, tail_s) for shares in (self.first, self.last))
-        is_cut = begun != ended
-        whole, last = self._whole, self.last.some(is_cut)
-        if is_cut.any():
-            whole = {name: values.copy() for name, values in whole.items()}
-            for name, values in last.sums.items():
-                whole[name][is_cut] -= values
-        rest = self.rest.some(self.rest.second >= head_s)
-        return (
-            Shares(self.first.at, begun, whole, self.first.rates),
-            Shares(last.at, ended[is_cut], last.sums, last.rates),
-            Shares(rest.at, slots(rest.second, tail_s), rest.sums, rest.rates),
-        )
-
-
-def slots(second: Longs, tail_s: int) -> Longs:
-    """Return the minutes of seconds, or these themselves from `tail_s` on."""
-    minute = second // BLOCK_S * BLOCK_S
-    return np.where(second >= tail_s, second, minute) if (second >= tail_s).any() else minute
-
-
-def _rest(rows: Rows, at: Longs, simple: Bools, set_backs: SetBacks) -> Shares:
-    """Return what `first` and `last` do not have of these rows, which may be simple: of those, the states."""
-    some = rows.take(at)
-    spans = Spans(some)
-    others = ~simple[at]
-    for name in (*SPREAD, *AT_END):
-        if name in some.numbers:
-            some.numbers[name] = some.numbers[name] * others
-    pieces = Pieces(some, spans, set_backs)
-    columns = {name: pieces.share(name) for name in SPREAD}
-    columns |= {"active_ms": pieces.active_ms()}
-    columns |= {name: pieces.at_end(name) for name in AT_END}
-    columns |= {f"{name}_ms": pieces.held_ms(name) for name in STATES}
-    sums = {name: values for name, values in columns.items() if values is not None}
-    rates = np.where(pieces.has_rate & others[pieces.at], spans.rate[pieces.at], -1)
-    return Shares(at[pieces.at], pieces.second, sums, rates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +142,7 @@ class Summing:
         of = _joined(parts)
         if not len(of["second"]):
             return of
-        index = Index(of["kind"], of["name"], of["second"] - of["second"].min())
+        index = _Index(of["kind"], of["name"], of["second"] - of["second"].min())
         merged = {name: of[name][index.example] for name in ("kind", "name", "second")}
         merged |= {str(name): index.sums(of[name]) for name in Sum if name in of}
         # The hottest partition is the one with the greatest (rate, topic, partition).
@@ -326,7 +218,7 @@ def _merged_minutes(parts: Sequence[Columns]) -> Columns:
     of = _joined(parts)
     if not len(of["slot"]):
         return of
-    index = Index(of["slot"] - of["slot"].min(), of["topic"], of["partition"])
+    index = _Index(of["slot"] - of["slot"].min(), of["topic"], of["partition"])
     same, most = ("slot", "topic", "partition", "internal"), ("peak",)
     merged = {name: of[name][index.example] for name in same}
     merged |= {name: index.most(of[name]) for name in most}
@@ -364,10 +256,55 @@ def write_part(table: pa.Table, folder: Path, part: int) -> None:
 # -- sums of what rows have in seconds and minutes
 
 
+class _Index:
+    """Numbers the different combinations of some keys, which are 0 or more."""
+
+    def __init__(self, *keys: Longs) -> None:
+        key, size = np.zeros(len(keys[0]), np.int64), 1
+        for column in keys:
+            width = int(column.max()) + 1 if len(column) else 1
+            key, size = key * width + column, size * width
+        if size <= 4 * len(key) + 1_000:
+            # A table of all combinations takes less time than sorting the keys.
+            last = np.full(size, -1, np.int64)
+            last[key] = np.arange(len(key))
+            there = np.flatnonzero(last >= 0)
+            places = np.empty(size, np.int64)
+            places[there] = np.arange(len(there))
+            self.at, self.example = places[key], last[there]
+        else:
+            _, self.example, self.at = np.unique(key, return_index=True, return_inverse=True)
+        self.count = len(self.example)
+        """`at` is the number of each row's combination, `example` a row of each combination."""
+
+    def sums(self, values: Longs | None) -> Longs:
+        """Return the sums of values per combination; None stands for zeros."""
+        sums = np.zeros(self.count, np.int64)
+        if values is not None and values.any():
+            np.add.at(sums, self.at, values)
+        return sums
+
+    def most(self, values: Longs) -> Longs:
+        """Return the greatest value per combination, at least −1."""
+        most = np.full(self.count, -1, np.int64)
+        np.maximum.at(most, self.at, values)
+        return most
+
+
+def _near(values: Longs) -> Longs:
+    """Return values as small numbers from 0 on."""
+    if not len(values):
+        return values
+    least, most = int(values.min()), int(values.max())
+    if most - least <= len(values) + 1_000:
+        return values - least
+    return np.unique(values, return_inverse=True)[1]
+
+
 class _Cells:
     """The combinations of a time and a group of rows that shares are about. `groups` are numbered from 0."""
 
-    def __init__(self, shares: Sequence[Shares], groups: Index) -> None:
+    def __init__(self, shares: Sequence[Shares], groups: _Index) -> None:
         count = sum(len(share.second) for share in shares)
         base = min((int(share.second.min()) for share in shares if len(share.second)), default=0)
         last = max((int(share.second.max()) for share in shares if len(share.second)), default=-1)
@@ -408,8 +345,8 @@ def _sums_by_topic(rows: Rows, split: Split) -> tuple[Rows, dict[str, Longs]]:
     """Return sums by second, topic, leader, rack, group and whether it is internal: a row that has these
     names for each, and the columns."""
     shares = (split.first, split.last, split.rest)
-    keys = (rows.topic + 1, near(rows.leader), rows.rack + 1, rows.group + 1, rows.internal)
-    cells = _Cells(shares, Index(*keys))
+    keys = (rows.topic + 1, _near(rows.leader), rows.rack + 1, rows.group + 1, rows.internal)
+    cells = _Cells(shares, _Index(*keys))
     names = (*SPREAD, "active_ms", *AT_END)
     columns = {name: _sums(cells, shares, name) for name in (*names, *(f"{state}_ms" for state in STATES))}
     columns["centibytes"] = _products(cells, shares, "records", rows)
@@ -428,7 +365,7 @@ def _sums_by_partition(
     The rows must be those of partitions.
     """
     shares = split.by_slot(tail_s, head_s)
-    cells = _Cells(shares, Index(rows.topic, rows.partition))
+    cells = _Cells(shares, _Index(rows.topic, rows.partition))
     names = {
         **{"records_in": "records", "truncated": "fell", "records_in_gap": "in_gap"},
         **{name: name for name in ("replicated", "cross_rack", "active_ms")},
