@@ -1,20 +1,12 @@
-"""A report about recordings: tables of columns, and notes about what the figures rest on.
-
-`kview.model.report_tables` defines every column once, with its unit and meaning, so that the terminal, JSON,
-CSV, Parquet and HTML say the same. Text columns are arrays of str, '' if there is none. Whole numbers are
-int64 arrays, UNKNOWN if a figure is not known. Fractions are float64 arrays, NaN if a figure is not known.
-"""
+"""A report about recordings: tables of figures, and notes about what the figures rest on."""
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any
 
-import numpy as np
 from msgspec import Struct, field
 
 from kview.errors import ErrorValue
-from kview.model.report_tables import COMPARISON, TABLES, Array, Column, TableName
-from kview.model.units import UNKNOWN
+from kview.model.report_tables import Table, TableName
 
 MOST_INCIDENTS = 1_000
 """The most incidents of a report, the first ones."""
@@ -68,53 +60,6 @@ class Note(Struct, frozen=True):
 
     kind: NoteKind
     values: Mapping[str, ErrorValue] = field(default_factory=dict)
-
-
-class Table(Struct, frozen=True):
-    """A table's columns by name, all of the same length."""
-
-    name: str
-    spec: tuple[Column, ...]
-    columns: Mapping[str, Array]
-
-    def __post_init__(self) -> None:
-        assert list(self.columns) == [column.name for column in self.spec], (self.name, list(self.columns))
-        assert len({len(values) for values in self.columns.values()}) <= 1, self.name
-
-    def __len__(self) -> int:
-        return len(self.columns[self.spec[0].name])
-
-    def __getitem__(self, column: str) -> Array:
-        return self.columns[column]
-
-    def row(self, at: int) -> dict[str, Any]:
-        """Return a row by the names of its columns, with None for what is unknown."""
-        return {column.name: _known(self.columns[column.name][at]) for column in self.spec}
-
-
-def _known(value: Any) -> Any:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, np.floating):
-        return None if np.isnan(value) else float(value)
-    return None if int(value) == UNKNOWN else int(value)
-
-
-def table_of(name: TableName, values: Mapping[str, Any]) -> Table:
-    """Return a table with these columns; one that is missing is unknown in every row."""
-    return _table(name.value, TABLES[name], values)
-
-
-def comparison_of(values: Mapping[str, Any]) -> Table:
-    """Return the table of a comparison."""
-    return _table("comparison", COMPARISON, values)
-
-
-def _table(name: str, spec: tuple[Column, ...], values: Mapping[str, Any]) -> Table:
-    rows = len(next(iter(values.values()))) if values else 0
-    unknown = values.keys() - {column.name for column in spec}
-    assert not unknown, (name, unknown)
-    return Table(name, spec, {c.name: c.array(values.get(c.name, [None] * rows)) for c in spec})
 
 
 class Period(Struct, frozen=True):

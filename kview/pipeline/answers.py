@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from kview.model.report import Note, NoteKind, Table, table_of
-from kview.model.report_tables import TABLES, TableName
+from kview.model.report import Note, NoteKind
+from kview.model.report_tables import TABLES, Table, TableName, table_of
 from kview.model.sums import Kind, Sum, skew
 from kview.pipeline.kernel.figures import Rows
 from kview.pipeline.kernel.tables import STATES, peak_of

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kview.errors import BadUse, ErrorKind, KviewError
-from kview.model.report import Note, NoteKind, Period, Report, Table, comparison_of
-from kview.model.report_tables import TableName
+from kview.model.report import Note, NoteKind, Period, Report
+from kview.model.report_tables import Table, TableName, comparison_of
 from kview.model.units import UNKNOWN
 from kview.pipeline.kept import begin, place_of, remove_damaged
 from kview.pipeline.kernel.figures import Filters

@@ -9,7 +9,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from kview.errors import BadUse, ErrorKind
-from kview.model.report import Report, Table
+from kview.model.report import Report
+from kview.model.report_tables import Table
 
 WIDTH = 120
 """The width of text that does not go to a terminal, in cells."""

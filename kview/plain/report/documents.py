@@ -7,7 +7,8 @@ from typing import IO, Any
 
 import msgspec
 
-from kview.model.report import Period, Report, Table
+from kview.model.report import Period, Report
+from kview.model.report_tables import Table
 from kview.model.units import UNKNOWN
 
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kview.model.events import Severity
-from kview.model.report import Table
-from kview.model.report_tables import Array, TableName
+from kview.model.report_tables import Array, Table, TableName
 from kview.model.sums import INTERNAL_TOPICS
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from kview.language import glyphs, report_names, reports, words
-from kview.model.report import Period, Report, Table
-from kview.model.report_tables import Array, Column, TableName
+from kview.model.report import Period, Report
+from kview.model.report_tables import Array, Column, Table, TableName
 from kview.model.units import UNKNOWN
 from kview.plain.report.cells import LEFT, When, text_of, times
 from kview.plain.report.picks import KEYS, PICKS, Pick

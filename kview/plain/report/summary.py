@@ -7,8 +7,8 @@ import numpy as np
 
 from kview.language import glyphs, reports
 from kview.model.events import Severity
-from kview.model.report import NoteKind, Report, Table
-from kview.model.report_tables import Array, TableName
+from kview.model.report import NoteKind, Report
+from kview.model.report_tables import Array, Table, TableName
 from kview.model.units import UNKNOWN
 from kview.plain.report.cells import money, times
 

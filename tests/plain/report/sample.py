@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from kview.model.report import Note, NoteKind, Period, Report, comparison_of, table_of
-from kview.model.report_tables import COMPARISON, TABLES, TableName
+from kview.model.report import Note, NoteKind, Period, Report
+from kview.model.report_tables import COMPARISON, TABLES, TableName, comparison_of, table_of
 from kview.model.units import UNKNOWN
 
 START_MS = 1_772_373_600_000

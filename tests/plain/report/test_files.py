@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from kview.model.events import Severity
-from kview.model.report import Note, NoteKind, Report, table_of
-from kview.model.report_tables import TABLES, TableName
+from kview.model.report import Note, NoteKind, Report
+from kview.model.report_tables import TABLES, TableName, table_of
 from kview.plain.report.cards import bars, cards
 from kview.plain.report.documents import all_tables, csv_file, json_document, write_folder, write_parquet
 from kview.plain.report.page import page

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kview.model.report import Note, NoteKind, Period, Report, comparison_of, table_of
-from kview.model.report_tables import COMPARISON, TableName
+from kview.model.report import Note, NoteKind, Period, Report
+from kview.model.report_tables import COMPARISON, TableName, comparison_of, table_of
 from kview.model.units import UNKNOWN
 from kview.plain.report.summary import lines
 from kview.plain.report.text import text
