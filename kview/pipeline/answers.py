@@ -6,7 +6,7 @@ from typing import Any
 from kview.model.report import Note, NoteKind
 from kview.model.report_tables import TABLES, Table, TableName, table_of
 from kview.model.sums import Kind, Sum, skew
-from kview.pipeline.kernel.figures import Rows
+from kview.pipeline.kernel.columns import Rows
 from kview.pipeline.kernel.tables import STATES, peak_of
 from kview.pipeline.periods import Seconds, Share
 

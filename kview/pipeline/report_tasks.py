@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 from kview.model.report import MOST_INCIDENTS, Period
 from kview.model.report_tables import TABLES, TableName
 from kview.pipeline.answers import Answers
-from kview.pipeline.kernel.answering import NAMED, Asked, Part, answer
-from kview.pipeline.kernel.columns import Counted, Names, files_of
-from kview.pipeline.kernel.figures import Filters, Rows
+from kview.pipeline.kernel.columns import Counted, Names, Rows, files_of
+from kview.pipeline.kernel.figures import NAMED, Asked, Filters, Part, answer
 from kview.pipeline.periods import Share
 
 if TYPE_CHECKING:

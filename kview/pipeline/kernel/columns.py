@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from kview.pipeline.kernel.words import Bools, Longs
+
+Rows = list[dict[str, Any]]
+"""Rows of a figure, by the names of their columns."""
 
 MOST_OPEN = 100
 """The most files that stay open while columns are read. Often a process may open only 256 of them."""

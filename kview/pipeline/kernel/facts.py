@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kview.pipeline.kernel.columns import ALL, Counted, FactRows, Names, matching
-from kview.pipeline.kernel.figures import Rows
+from kview.pipeline.kernel.columns import ALL, Counted, FactRows, Names, Rows, matching
 from kview.pipeline.kernel.words import Bools, Longs
 
 SEVERITIES = ("good", "calm", "warn", "risk")

@@ -1,4 +1,4 @@
-"""The figures of a report that come from roll-ups.
+"""The figures of a report: what a task of Spark's answers about some batches of roll-ups and facts.
 
 Each is a list of rows: a row per cluster and key. Screen 6 shows the same of short windows
 (`kview.derive.windows`); what both have in common is in `kview.model.sums`.
@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from kview.model.sums import PERCENTS, SUMS, Kind, Sum, nearest_rank
-from kview.pipeline.kernel.columns import Columns, Counted, Names, matching
-from kview.pipeline.kernel.tables import HOTTEST_SHIFT, MINUTE_SUMS, MINUTES_TABLE, SECONDS_TABLE, STATES
+from kview.pipeline.kernel import facts, tables
+from kview.pipeline.kernel.columns import ALL, Columns, Counted, Names, Rows, matching
+from kview.pipeline.kernel.tables import HOTTEST_SHIFT, MINUTE_SUMS, STATES
 from kview.pipeline.kernel.words import Bools, Longs
-
-Rows = list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +25,83 @@ class Filters:
     groups: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a report asks about a period.
+
+    `known_s` is the number of known seconds of each cluster, `incident_columns` what is shown of an incident.
+    Of partitions, incidents and the topics of throughput, there are `most_…` each.
+    """
+
+    filters: Filters
+    known_s: Mapping[str, int]
+    threshold_ms: int
+    step_s: int
+    incident_columns: Sequence[str]
+    most_partitions: int
+    most_incidents: int
+    most_topics: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a table: some batches, which have rows of it, and a range of names."""
+
+    table: str
+    batches: Sequence[Counted]
+    names: Names = ALL
+
+
+NAMED = {
+    tables.SECONDS_TABLE: "name",
+    tables.MINUTES_TABLE: "topic",
+    "group_lags": "group",
+    "findings": "kind",
+    "incidents": "",
+    "elections": "topic",
+    "sizes": "topic",
+}
+"""Table → the column whose words are in a range of names. All incidents are in one part."""
+
+
+def answer(part: Part, asked: Asked) -> dict[str, Rows]:
+    """Return the figures that come from a part of a table, by their names."""
+    batches, names = part.batches, part.names
+    topics, groups = asked.filters.topics, asked.filters.groups
+    match part.table:
+        case tables.SECONDS_TABLE:
+            seconds = SecondFigures(batches, asked.filters, names)
+            return {
+                "sums": seconds.sums(),
+                "percentiles": seconds.percentiles(asked.known_s),
+                "hottest": seconds.hottest(),
+                "throughput": seconds.throughput(asked.most_topics, asked.step_s),
+            }
+        case tables.MINUTES_TABLE:
+            partitions = PartitionFigures(batches, asked.filters, names)
+            return {
+                "partitions": partitions.partitions(asked.most_partitions),
+                "traffic": partitions.traffic(),
+            }
+        case "group_lags":
+            return {"group_lags": facts.group_lags(batches, groups, asked.threshold_ms, names)}
+        case "findings":
+            return {"findings": facts.findings(batches, names)}
+        case "incidents":
+            return {"incidents": facts.incidents(batches, asked.incident_columns, asked.most_incidents)}
+        case "elections":
+            return {"elections": facts.elections(batches, topics, names)}
+        case "sizes":
+            return {"sizes": facts.sizes(batches, topics, names)}
+        case _:
+            raise ValueError(part.table)
+
+
 class SecondFigures:
     """The figures that come from one-second roll-ups."""
 
     def __init__(self, batches: Sequence[Counted], filters: Filters, names: Names) -> None:
-        rows = Columns(batches, SECONDS_TABLE, "second", "name", names)
+        rows = Columns(batches, tables.SECONDS_TABLE, "second", "name", names)
         kinds, kind_names = rows.words("kind")
         named, self._names = rows.words("name")
         kept = np.ones(len(kinds), np.bool_)
@@ -184,7 +255,7 @@ class PartitionFigures:
     """The figures that come from one-minute roll-ups of partitions."""
 
     def __init__(self, batches: Sequence[Counted], filters: Filters, names: Names) -> None:
-        rows = Columns(batches, MINUTES_TABLE, "slot", "topic", names, 60)
+        rows = Columns(batches, tables.MINUTES_TABLE, "slot", "topic", names, 60)
         topics, self._topics = rows.words("topic")
         if filters.topics:
             kept = matching(self._topics, filters.topics)[topics] if self._topics else topics >= 0
