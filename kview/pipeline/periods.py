@@ -69,7 +69,7 @@ def _without(seconds: Seconds, gaps: Iterable[Seconds]) -> int:
     return seconds.length_s - sum(gap.within(seconds).length_s for gap in gaps)
 
 
-def asked(since_ms: int | None, until_ms: int | None) -> Seconds:
+def whole_minutes(since_ms: int | None, until_ms: int | None) -> Seconds:
     """Return the whole minutes from a moment to another one (epoch ms), None for no limit.
 
     Partitions have roll-ups by the minute.
@@ -80,7 +80,7 @@ def asked(since_ms: int | None, until_ms: int | None) -> Seconds:
 
 
 def widened(since_ms: int | None, until_ms: int | None, seconds: Seconds) -> list[Note]:
-    """Note by how many seconds `asked` made a period longer, if it did."""
+    """Note by how many seconds `whole_minutes` made a period longer, if it did."""
     earlier_s = 0 if since_ms is None else since_ms // 1000 - seconds.from_s
     later_s = 0 if until_ms is None else seconds.until_s - -(-until_ms // 1000)
     values: dict[str, ErrorValue] = {"earlier_s": earlier_s, "later_s": later_s}

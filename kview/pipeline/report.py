@@ -1,25 +1,29 @@
-"""Makes a report: rolls up what is new, and asks for the figures."""
+"""Makes a report: rolls up what is new, and asks Spark for the figures, each table in tasks."""
 
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import translate
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from kview.errors import BadUse, ErrorKind, KviewError
-from kview.model.report import Note, NoteKind, Period, Report
-from kview.model.report_tables import Table, TableName, comparison_of
+from kview.model.report import MOST_INCIDENTS, Note, NoteKind, Period, Report
+from kview.model.report_tables import TABLES, Table, TableName, comparison_of
 from kview.model.units import UNKNOWN
+from kview.pipeline.answers import Answers
 from kview.pipeline.kept import begin, place_of, remove_damaged
-from kview.pipeline.kernel.figures import Filters
-from kview.pipeline.periods import asked, shares, widened
-from kview.pipeline.report_tasks import period_of, step_s_of
+from kview.pipeline.kernel.columns import Counted, Names, Rows, files_of
+from kview.pipeline.kernel.figures import NAMED, Asked, Filters, Part, answer
+from kview.pipeline.periods import Share, shares, whole_minutes, widened
 from kview.pipeline.rolling import RolledUp, Rolling
 from kview.pipeline.session import is_local
 from kview.pipeline.sources import Source, open_source
@@ -98,28 +102,20 @@ def _answered(
     notes: Sequence[Note],
     tell: Callable[[Stage, int, int], None],
 ) -> Report:
-    filters = Filters(_regex(question.topics), _regex(question.groups))
-
     def period(since_ms: int | None, until_ms: int | None, step_s: int | None) -> tuple[Period, int]:
-        seconds = asked(since_ms, until_ms)
-        counted, period_notes = shares(rolled, seconds)
-        period_notes += widened(since_ms, until_ms, seconds)
+        minutes = whole_minutes(since_ms, until_ms)
+        counted, period_notes = shares(rolled, minutes)
+        period_notes += widened(since_ms, until_ms, minutes)
         if not counted:
             raise BadUse(ErrorKind.REPORT_NOTHING_KNOWN)
-        whole_s = max(s.seconds.until_s for s in counted) - min(s.seconds.from_s for s in counted)
-        step_s = step_s or step_s_of(whole_s)
-        answered = period_of(
-            context,
-            counted,
-            filters,
-            step_s,
-            question.threshold_ms,
-            question.price_per_gb,
-            lambda done, total: tell(Stage.FIGURES, done, total),
+        from_s = min(share.seconds.from_s for share in counted)
+        until_s = max(share.seconds.until_s for share in counted)
+        step_s = step_s or _step_s_of(until_s - from_s)
+        tables, left_out = _tables(
+            context, counted, question, step_s, lambda done, total: tell(Stage.FIGURES, done, total)
         )
-        period_notes += _unmatched(answered, question)
-        all_notes = (*notes, *period_notes, *answered.notes)
-        return Period(answered.since_ms, answered.until_ms, answered.tables, all_notes), step_s
+        all_notes = (*notes, *period_notes, *_unmatched(tables, question), *left_out)
+        return Period(from_s * 1000, until_s * 1000, tables, all_notes), step_s
 
     now, step_s = period(question.since_ms, question.until_ms, question.step_s)
     before = period(*question.against, step_s)[0] if question.against is not None else None
@@ -135,13 +131,13 @@ def _answered(
     )
 
 
-def _unmatched(period: Period, question: Question) -> list[Note]:
+def _unmatched(tables: Mapping[TableName, Table], question: Question) -> list[Note]:
     """Note the patterns that match nothing: they may be misspelt."""
     asked = ((TableName.TOPICS, question.topics), (TableName.GROUPS, question.groups))
     return [
         Note(NoteKind.NO_MATCH, {"kind": name.value, "patterns": ", ".join(patterns)})
         for name, patterns in asked
-        if patterns and not len(period.tables[name])
+        if patterns and not len(tables[name])
     ]
 
 
@@ -191,6 +187,156 @@ def open_sources(recordings: Sequence[Path | Place]) -> tuple[list[Source], list
 def _regex(patterns: Sequence[str]) -> str:
     """Return patterns with `*` and `?` as one regular expression, '' if there are none."""
     return "|".join(f"^{translate(pattern)}" for pattern in patterns)
+
+
+# -- tasks: what Spark is asked for a period
+
+
+TASK_ROWS = 3_000_000
+"""The rows of a table in one task, if they can be divided. A column of them takes 24 MB."""
+
+MOST_PARTITIONS = 200
+
+MOST_STEPS = 1_440
+"""The most steps of the table `throughput`: a day of minutes."""
+
+MOST_THROUGHPUT_ROWS = 60_000
+
+LEAST_STEPS = 60
+"""With fewer steps of a minute than this, steps are shorter, so that a plot shows a course."""
+
+SHORT_STEPS_S = (15, 5, 1)
+STEPS_S = (60, 300, 900, 3_600, 21_600, 86_400)
+
+FIGURES = (
+    *("sums", "percentiles", "hottest", "throughput", "partitions", "traffic"),
+    *("group_lags", "findings", "incidents", "elections", "sizes"),
+)
+
+
+def _step_s_of(length_s: int) -> int:
+    """Return the length of a step such that a period has LEAST_STEPS to MOST_STEPS, if possible."""
+    if length_s < LEAST_STEPS * STEPS_S[0]:
+        return next((step for step in SHORT_STEPS_S if length_s / step >= LEAST_STEPS), SHORT_STEPS_S[-1])
+    return next((step for step in STEPS_S if length_s / step <= MOST_STEPS), STEPS_S[-1])
+
+
+def _tables(
+    context: "SparkContext",
+    counted: Sequence[Share],
+    question: Question,
+    step_s: int,
+    on_figures: Callable[[int, int], None],
+) -> tuple[dict[TableName, Table], list[Note]]:
+    """Return the tables about what counts of some recordings, and what was left out of them. Raises whatever
+    Spark raises.
+
+    `on_figures` is called with the number of tasks for figures that are done, and of all.
+    """
+    known_s: dict[str, int] = {}
+    for share in counted:
+        known_s[share.cluster] = known_s.get(share.cluster, 0) + share.known_s()
+    steps = sum(-(-share.seconds.length_s // step_s) + 1 for share in counted)
+    asked = Asked(
+        filters=Filters(_regex(question.topics), _regex(question.groups)),
+        known_s=known_s,
+        threshold_ms=question.threshold_ms,
+        step_s=step_s,
+        incident_columns=[field.name for field in TABLES[TableName.INCIDENTS] if field.name != "cluster"],
+        most_partitions=MOST_PARTITIONS,
+        most_incidents=MOST_INCIDENTS,
+        most_topics=max(1, MOST_THROUGHPUT_ROWS // steps),
+    )
+    parts = list(_parts(counted))
+    on_figures(0, len(parts))
+    figures: dict[str, Rows] = {name: [] for name in FIGURES}
+    if parts:
+        of_asked = partial(answer, asked=asked)
+        for answered in context.parallelize(parts, len(parts)).map(of_asked).collect():
+            for name, rows in answered.items():
+                figures[name] += rows
+    figures["partitions"] = _chosen(figures["partitions"])
+    figures["incidents"].sort(key=lambda row: (row["began_ms"], row["cluster"], row["kind"]))
+    del figures["incidents"][MOST_INCIDENTS:]
+    answers = Answers(counted, figures, step_s, question.price_per_gb)
+    topics = answers.topics_by_records()
+    shown = topics[: asked.most_topics]
+    answers.cut_off(TableName.THROUGHPUT, len(shown), len(topics))
+    on_figures(len(parts), len(parts))
+    return answers.tables(shown), answers.notes
+
+
+def _parts(counted: Sequence[Share]) -> Iterator[Part]:
+    """Yield the parts of all tables: a cluster, or several that are small, or some names of a large one."""
+    clusters: dict[str, list[Counted]] = {}
+    for number, share in enumerate(counted):
+        for batch in share.rolled.batches:
+            clusters.setdefault(share.cluster, []).append(
+                Counted(
+                    folder=str(batch.folder),
+                    cluster=share.cluster,
+                    recording=number,
+                    from_s=share.seconds.from_s,
+                    until_s=share.seconds.until_s,
+                    out_until_s=share.out.until_s,
+                )
+            )
+    for table, named in NAMED.items():
+        small: list[Counted] = []
+        count = 0
+        for _, batches in sorted(clusters.items()):
+            ends = {
+                batch.folder: [pq.read_metadata(path) for path in files_of(batch, table)] for batch in batches
+            }
+            batches = [batch for batch in batches if ends[batch.folder]]
+            rows = sum(end.num_rows for some in ends.values() for end in some)
+            if rows > TASK_ROWS and named:
+                for names in _ranges(batches, table, named, -(-rows // TASK_ROWS)):
+                    yield Part(table, batches, names)
+                continue
+            if small and count + rows > TASK_ROWS:
+                yield Part(table, small)
+                small, count = [], 0
+            small += batches
+            count += rows
+        if small:
+            yield Part(table, small)
+
+
+def _ranges(batches: Sequence[Counted], table: str, named: str, count: int) -> Iterator[Names]:
+    """Yield ranges of names that have about equally many rows."""
+    counts: Counter[str] = Counter()
+    for batch in batches:
+        for path in files_of(batch, table):
+            column = pq.ParquetFile(path, read_dictionary=[named]).read(columns=[named])[named]
+            for chunk in column.chunks:
+                for word_count in pc.value_counts(chunk).to_pylist():
+                    counts[word_count["values"] or ""] += word_count["counts"]
+    most = counts.total() // count
+    first, rows = "", 0
+    for name, rows_of_name in sorted(counts.items()):
+        if rows and rows + rows_of_name > most:
+            yield Names(first, name)
+            first, rows = name, 0
+        rows += rows_of_name
+    yield Names(first, None)
+
+
+def _chosen(rows: Rows) -> Rows:
+    """Return the partitions of all parts that are shown, as `PartitionFigures.partitions` chooses them."""
+
+    def place(row: dict[str, object]) -> tuple[object, ...]:
+        return row["cluster"], row["topic"], row["partition"]
+
+    busiest = sorted(rows, key=lambda row: (-row["records_in"], *place(row)))[:MOST_PARTITIONS]
+    skewed = [row for row in rows if row["uneven"] is not None]
+    skewed.sort(key=lambda row: (-row["uneven"], *place(row)))
+    worst = sorted((row for row in rows if row["bad_ms"]), key=lambda row: (-row["bad_ms"], *place(row)))
+    chosen = {place(row) for row in (*busiest, *skewed[:MOST_PARTITIONS], *worst[:MOST_PARTITIONS])}
+    return [row for row in rows if place(row) in chosen]
+
+
+# -- two periods
 
 
 COMPARED = (

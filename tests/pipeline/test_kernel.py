@@ -10,7 +10,7 @@ import pytest
 from pyspark import SparkContext
 
 from kview.model.sums import SUMS
-from kview.pipeline import report_tasks, rolling
+from kview.pipeline import rolling
 from kview.pipeline.kernel import columns, summing, walking
 from kview.pipeline.kernel.columns import ALL, Names
 from kview.pipeline.kernel.tables import SECONDS_TABLE
@@ -68,7 +68,7 @@ def test_each_row_is_what_duckdb_counts_in_one_task_or_many(
     # Each segment has a task of its own, and so has each name.
     monkeypatch.setattr(rolling, "LEAST_TASK_BYTES", 1)
     monkeypatch.setattr(rolling, "TASK_BYTES", 1)
-    monkeypatch.setattr(report_tasks, "TASK_ROWS", 1)
+    monkeypatch.setattr("kview.pipeline.report.TASK_ROWS", 1)
     divided = report(spark, [recording], QUESTION, tmp_path, tmp_path / "many")
     parts = seconds(tmp_path / "many")
     assert len(parts) == len(read_manifest(recording).segments) > 2

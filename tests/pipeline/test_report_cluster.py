@@ -34,12 +34,12 @@ OTHER_VERSION = (
 BY_WORKERS = """
 import json, sys, tempfile
 from pathlib import Path
-from kview.pipeline import report_tasks, rolling
+from kview.pipeline import report as reporting, rolling
 from kview.pipeline.batch_session import BatchSession
 from kview.pipeline.report import Question, report
 from tests.pipeline.recorded import figures_of
 
-rolling.LEAST_TASK_BYTES = rolling.TASK_BYTES = report_tasks.TASK_ROWS = 1
+rolling.LEAST_TASK_BYTES = rolling.TASK_BYTES = reporting.TASK_ROWS = 1
 master, python, folder, cache, settings = sys.argv[1:]
 with BatchSession(master, worker_python=python, settings=json.loads(settings)) as session:
     made = report(session.context, [Path(folder)], Question(), session.scratch, Path(cache))

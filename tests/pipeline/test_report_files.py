@@ -16,7 +16,6 @@ from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
 from kview.model.report import NoteKind, Report
 from kview.model.report_tables import TableName
-from kview.pipeline import report_tasks
 from kview.pipeline.kept import ABOUT, FOLDER, begin, clean
 from kview.pipeline.report import Question, report
 from kview.recording.manifest import read_manifest
@@ -271,7 +270,7 @@ def test_the_figures_of_a_large_recording_come_from_many_tasks(
     here = report_on(spark, tmp_path, *folders, question=question)
     # With patterns or a shorter period, some tables may be empty.
     assert question.threshold_ms != 2_000 or all(len(here[table]) for table in TableName)
-    monkeypatch.setattr(report_tasks, "TASK_ROWS", 1)
+    monkeypatch.setattr("kview.pipeline.report.TASK_ROWS", 1)
     assert_same(report_on(spark, tmp_path, *folders, question=question), here)
 
 
