@@ -267,7 +267,7 @@ def _moments(recordings: Sequence[str], texts: Sequence[str | None]) -> list[int
 
 
 def _check_period(since_ms: int | None, until_ms: int | None, first_ms: int, last_ms: int) -> None:
-    from kview.plain.report.cells import moment
+    from kview.language.words import moment
 
     if since_ms is not None and until_ms is not None and since_ms >= until_ms:
         since, until = moment(since_ms, None), moment(until_ms, None)

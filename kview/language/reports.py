@@ -1,12 +1,16 @@
-"""Reports in words: what is worth knowing first, and notes about the figures."""
+"""Reports in words: figures, what is worth knowing first, and notes about the figures."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import tzinfo
 from typing import NamedTuple
 
 from kview.language import nouns, words
-from kview.model.report import Note, NoteKind
+from kview.model.report import Note, NoteKind, Report
 from kview.model.units import UNKNOWN
+
+When = Callable[[int], str]
+"""Writes a time (epoch ms)."""
 
 _MOST_DIGITS = 4
 
@@ -77,6 +81,36 @@ def percent(share: float) -> str:
     if digits > _MOST_DIGITS:
         return "> 99.9999 %" if share > 0.5 else "< 0.0001 %"
     return f"{share * 100:.{digits}f} %"
+
+
+def money(value: float) -> str:
+    """Return a sum of money with two digits, or with more where it is small: `12.40`, `0.0031`."""
+    if not 0 < abs(value) < 0.01:
+        return f"{value:,.2f}"
+    return f"{value:.{1 - math.floor(math.log10(abs(value)))}f}"
+
+
+def ratio(value: float) -> str:
+    """Return a ratio: `1.3`, `12`, `0.04`."""
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.1f}" if abs(value) >= 0.1 else f"{value:.2g}"
+
+
+def times(report: Report, zone: tzinfo | None) -> When:
+    """Return how the times of a report are written: in `zone`, and without the day if it is about one day.
+
+    None is the machine's own zone.
+    """
+    ends = [report.period.since_ms, report.period.until_ms - 1]
+    if report.against is not None:
+        ends += [report.against.since_ms, report.against.until_ms - 1]
+    days = {words.day(at_ms, zone) for at_ms in ends if at_ms > UNKNOWN}
+
+    def when(at_ms: int) -> str:
+        if days == {words.day(at_ms, zone)}:
+            return words.clock(at_ms, zone, tenths=False)
+        return words.moment(at_ms, zone)
+
+    return when
 
 
 class _Begun(NamedTuple):

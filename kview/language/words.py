@@ -197,3 +197,8 @@ def clock(at_ms: int, zone: tzinfo | None, tenths: bool = True) -> str:
 def day(at_ms: int, zone: tzinfo | None) -> str:
     """Return the day of a moment in `zone` (None: the machine's own): `2026-03-01`."""
     return datetime.fromtimestamp(at_ms // 1000, zone).strftime("%Y-%m-%d")
+
+
+def moment(at_ms: int, zone: tzinfo | None) -> str:
+    """Return a moment with its day: `2026-03-01 14:02:07`."""
+    return f"{day(at_ms, zone)} {clock(at_ms, zone, tenths=False)}"

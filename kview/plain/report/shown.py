@@ -1,6 +1,6 @@
-"""What people are shown of a report: which tables, which of their columns, which rows, in which order."""
+"""What people are shown of a report: which tables, columns and rows, in which order, and figures as texts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from kview.language import glyphs, report_names, reports, words
+from kview.language.reports import When
 from kview.model.report import Period, Report
-from kview.model.report_tables import Array, Column, Table, TableName
+from kview.model.report_tables import Array, Column, Table, TableName, Unit
 from kview.model.units import UNKNOWN
-from kview.plain.report.cells import LEFT, When, text_of, times
 from kview.plain.report.picks import KEYS, PICKS, Pick
 from kview.plain.report.summary import incident_title
 
@@ -21,6 +21,12 @@ MOST_ROWS = 20
 
 SAME_WITHIN = 0.02
 """By what share the lengths of two periods may differ, so that their totals can still be compared."""
+
+_NO_LIMIT = -1
+"""The value of retention.ms and retention.bytes if nothing is deleted."""
+
+_LEFT = frozenset({Unit.NAME})
+"""Units whose values are aligned to the left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +66,7 @@ class ShownTable:
 
 def tables(report: Report, zone: tzinfo | None = None, most_rows: int = MOST_ROWS) -> list[ShownTable]:
     """Return the tables that have something to say, the most important first."""
-    when = times(report, zone)
+    when = reports.times(report, zone)
     all_tables = [_incidents(report.period, when, most_rows)]
     if report.comparison is not None:
         all_tables.append(_comparison(report, report.comparison, when, most_rows))
@@ -105,7 +111,7 @@ def _column(column: Column, report: Report, rank: int) -> ShownColumn:
     head = report_names.HEADS.get(column.name, report_names.kind_words(column.name))
     if column.name == "above_ms":
         head = f"over {words.duration(report.threshold_ms, tenths=False)}"
-    return ShownColumn(head, column.meaning, column.unit in LEFT, column.name, rank)
+    return ShownColumn(head, column.meaning, column.unit in _LEFT, column.name, rank)
 
 
 def _cell(column: Column, value: Any, when: When, is_topic: bool) -> Cell:
@@ -116,7 +122,37 @@ def _cell(column: Column, value: Any, when: When, is_topic: bool) -> Cell:
     if column.name in ("kind", "severity"):
         return Cell(report_names.kind_words(value), value)
     known = None if _is_unknown(value) else value if isinstance(value, str) else value.item()
-    return Cell(glyphs.printable(text_of(column, value, when)), known)
+    return Cell(glyphs.printable(_text_of(column, value, when)), known)
+
+
+def _text_of(column: Column, value: Any, when: When) -> str:
+    """Return a value as a text, `–` if it is not known. `when` writes times."""
+    if isinstance(value, str):
+        return value or words.NONE
+    if value != value or (not column.is_fraction and value == UNKNOWN):
+        return words.NONE
+    if column.unit is Unit.TIME:
+        return when(int(value))
+    if column.name.startswith("retention") and value == _NO_LIMIT:
+        return "for ever" if column.unit is Unit.MILLISECONDS else "no limit"
+    text = _TEXTS[column.unit](value)
+    return words.marked(text, column.name == "gone" and value > 0, column.is_estimate)
+
+
+_TEXTS: Mapping[Unit, Callable[[Any], str]] = {
+    Unit.SECONDS: lambda value: words.duration(int(value) * 1000, tenths=False),
+    Unit.MILLISECONDS: lambda value: words.duration(int(value)),
+    Unit.RECORDS: lambda value: f"{int(value):,}",
+    Unit.COUNT: lambda value: f"{int(value):,}",
+    Unit.ID: lambda value: str(int(value)),
+    Unit.RECORDS_PER_SECOND: words.rate,
+    Unit.BYTES: words.size,
+    Unit.BYTES_PER_SECOND: lambda value: f"{words.size(round(value))}/s",
+    Unit.BYTES_PER_DAY: lambda value: words.size(round(value)),
+    Unit.SHARE: reports.percent,
+    Unit.RATIO: reports.ratio,
+    Unit.MONEY: reports.money,
+}
 
 
 def _is_unknown(value: Any) -> bool:
@@ -205,7 +241,7 @@ def _comparison(report: Report, table: Table, when: When, most_rows: int) -> Sho
                     Cell(report_names.FIGURES.get(figure.name, figure.name), figure.name),
                     *(
                         Cell(
-                            text_of(figure, _in_unit(figure, table[name][at]), when), _float(table[name][at])
+                            _text_of(figure, _in_unit(figure, table[name][at]), when), _float(table[name][at])
                         )
                         for name in ("before", "now")
                     ),

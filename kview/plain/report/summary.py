@@ -10,7 +10,6 @@ from kview.model.events import Severity
 from kview.model.report import NoteKind, Report
 from kview.model.report_tables import Array, Table, TableName
 from kview.model.units import UNKNOWN
-from kview.plain.report.cells import money, times
 
 
 class SummaryLine(NamedTuple):
@@ -60,7 +59,7 @@ MOST_INCIDENTS = 3
 
 def _incidents(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
     table = report[TableName.INCIDENTS]
-    when = times(report, zone)
+    when = reports.times(report, zone)
     summary_lines = []
     if len(table):
         lasted, is_open = lasted_ms(report, table)
@@ -199,7 +198,7 @@ def _throughput(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
         text = reports.rate_line(
             float(table["in_rate"][at]),
             int(table["in_most"][at]),
-            times(report, zone)(most_ms) if most_ms != UNKNOWN else "",
+            reports.times(report, zone)(most_ms) if most_ms != UNKNOWN else "",
             float(table["out_rate"][at]),
             _cluster(report, table, at),
         )
@@ -212,7 +211,7 @@ def _throughput(report: Report, zone: tzinfo | None) -> list[SummaryLine]:
     if len(whole) and (crossed := _sum(racks["cross_rack_bytes"][whole])) > 0:
         copied = _sum(racks["replicated_bytes"][whole])
         cost = racks["cost"][whole]
-        price = "" if np.isnan(cost).all() else money(float(np.nansum(cost)))
+        price = "" if np.isnan(cost).all() else reports.money(float(np.nansum(cost)))
         summary_lines.append(
             SummaryLine(Severity.CALM, reports.racks_line(crossed, crossed / max(copied, 1), price))
         )

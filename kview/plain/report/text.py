@@ -12,7 +12,6 @@ from kview.model.report import Period, Report
 from kview.model.report_tables import TableName
 from kview.model.reporting import LineKind, ReportLine
 from kview.model.units import UNKNOWN
-from kview.plain.report.cells import moment
 from kview.plain.report.notes import sentences
 from kview.plain.report.plots import MOST_NAME, Plot, plots, short
 from kview.plain.report.shown import MOST_ROWS, ShownTable, fitting, tables
@@ -107,7 +106,7 @@ def _period(period: Period, zone: tzinfo | None, against: Period | None) -> str:
     if UNKNOWN in (period.since_ms, period.until_ms):
         return ""
     length = words.duration(period.until_ms - period.since_ms, tenths=False)
-    since, until = moment(period.since_ms, zone), moment(period.until_ms, zone)
+    since, until = words.moment(period.since_ms, zone), words.moment(period.until_ms, zone)
     day, time = until.split()
     until = time if since.startswith(day) else until
     said = f"{since} to {until} {zone_name(period.until_ms, zone)} ({length})"
