@@ -97,20 +97,12 @@ def write_whole(path: Path, content: bytes) -> None:
     """
     new_path = path.with_suffix(path.suffix + ".new")
     descriptor = os.open(new_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        write_all(descriptor, content)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
+        file.flush()
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
     os.replace(new_path, path)
     sync_folder(path.parent)
-
-
-def write_all(descriptor: int, content: bytes | memoryview) -> None:
-    """Write all of `content`, even if a single write takes only a part of it. Raises OSError."""
-    rest = memoryview(content)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
 
 
 def sync_folder(folder: Path) -> None:

@@ -4,23 +4,23 @@ Moments are in the order in which they were recorded, even if the clock was set 
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
 from kview.errors import ErrorKind, KviewError
-from kview.model.snapshot import Ids, Longs, Snapshot, Strings
+from kview.model.failures import FailureKind, Part
+from kview.model.snapshot import Failure, Ids, Longs, Observation, Snapshot, Strings
 from kview.recording.columns import Array, Codec, Encoded
 from kview.recording.damage import damage_in
 from kview.recording.manifest import read_manifest
 from kview.recording.moments import Moments, fell
-from kview.recording.schema import observations
 from kview.recording.segment import STREAM_FILE
 from kview.recording.segment_reader import DeltaBatches, Segment
 
@@ -345,8 +345,23 @@ class Recording:
         numbers, words, seen = tables
         with damage_in(segment.folder):
             self._held[segment.number] = held = Moments(
-                numbers, words, observations(seen.to_pylist()), self._names
+                numbers, words, _observations(seen.to_pylist()), self._names
             )
         while len(self._held) > SEGMENTS_HELD:
             del self._held[next(iter(self._held))]
         return held
+
+
+def _observations(rows: Iterable[dict[str, Any]]) -> dict[int, Observation]:
+    """Return the observations in rows of OBSERVATIONS, keyed by the recording's own sequence."""
+    out = {}
+    for row in rows:
+        number, row["sequence"] = row["sequence"], row.pop("observed_sequence")
+        row["failures"] = tuple(map(_failure, row["failures"]))
+        row["asked"], row["capabilities"] = tuple(map(Part, row["asked"])), frozenset(row["capabilities"])
+        out[number] = Observation(**row)
+    return out
+
+
+def _failure(row: dict[str, Any]) -> Failure:
+    return Failure(**row | {"part": Part(row["part"]), "kind": FailureKind(row["kind"])})

@@ -1,17 +1,9 @@
-"""The columns of a recording on disk as Arrow types, and the rows of one observation."""
+"""The columns of a recording on disk as Arrow types."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
 
-import numpy as np
 import pyarrow as pa
-from msgspec.structs import asdict
 
-from kview.derive.deltas import OffsetDeltas, PartitionDeltas
-from kview.model.failures import FailureKind, Part
-from kview.model.snapshot import Failure, Observation, Snapshot
-from kview.recording.columns import Cells
 from kview.recording.fact_schema import FACTS
 
 SCHEMA_VERSION = 9
@@ -122,98 +114,3 @@ def stream_of(parts: Mapping[str, pa.Schema]) -> pa.Schema:
 
 STREAM = stream_of(STREAMED)
 """The stream's schema. Each row is one complete observation, with the rows that it adds to each part."""
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """The rows that one observation adds to the recording."""
-
-    sequence: int
-    snapshot: Snapshot
-    numbers: Cells
-    words: Cells
-    partition_deltas: PartitionDeltas
-    offset_deltas: OffsetDeltas
-    state_ms: int
-
-    def batch(self) -> pa.RecordBatch:
-        """Return the entry as one row of STREAM."""
-        parts = {
-            "observations": self._observation(),
-            "numbers": _cells(self.numbers, NUMBERS),
-            "words": _cells(self.words, WORDS),
-            "partition_deltas": self._partition_deltas(),
-            "offset_deltas": self._offset_deltas(),
-        }
-        lists = [
-            pa.ListArray.from_arrays(
-                pa.array([0, len(arrays[0])], pa.int32()),
-                pa.StructArray.from_arrays(arrays, fields=list(STREAMED[name])),
-            )
-            for name, arrays in parts.items()
-        ]
-        return pa.RecordBatch.from_arrays(lists, schema=STREAM)
-
-    def _observation(self) -> list[pa.Array]:
-        seen = self.snapshot.observation
-        row: dict[str, Any] = asdict(seen)
-        row |= {"sequence": self.sequence, "observed_sequence": seen.sequence}
-        row["failures"] = list(map(asdict, seen.failures))
-        row["capabilities"], row["asked"] = sorted(seen.capabilities), list(seen.asked)
-        return [pa.array([row[field.name]], field.type) for field in OBSERVATIONS]
-
-    def _partition_deltas(self) -> list[pa.Array]:
-        deltas, table = self.partition_deltas, self.snapshot.partitions
-        counts = ("records_in", "truncated", "records_in_gap", "replicated")
-        states = ("offline", "silent", "under_min_isr", "under_replicated")
-        held = np.any([getattr(deltas, name) for name in states], axis=0) & (self.state_ms > 0)
-        rows = np.flatnonzero(np.any([getattr(deltas, name) != 0 for name in counts], axis=0) | held)
-        given = {
-            "topic": table.topic,
-            "partition": table.partition,
-            "internal": table.internal,
-            "leader": table.leader,
-        }
-        given["state_ms"] = np.where(held, self.state_ms, 0)
-        return self._rows(PARTITION_DELTAS, deltas, given, rows)
-
-    def _offset_deltas(self) -> list[pa.Array]:
-        deltas, table = self.offset_deltas, self.snapshot.offsets
-        rows = np.flatnonzero(
-            (deltas.records_out != 0) | (deltas.rewound != 0) | (deltas.records_out_gap != 0)
-        )
-        given = {"group": table.group, "topic": table.topic, "partition": table.partition}
-        return self._rows(OFFSET_DELTAS, deltas, given, rows)
-
-    def _rows(self, schema: pa.Schema, deltas: Any, given: dict[str, Any], rows: Any) -> list[pa.Array]:
-        same: dict[str, int] = {
-            "sequence": self.sequence,
-            "observed_ms": self.snapshot.observation.ended_ms,
-        }
-        arrays = []
-        for field in schema:
-            if field.name in same:
-                values = np.full(len(rows), same[field.name])
-            else:
-                values = (given[field.name] if field.name in given else getattr(deltas, field.name))[rows]
-            arrays.append(pa.array(values, field.type))
-        return arrays
-
-
-def _cells(cells: Cells, schema: pa.Schema) -> list[pa.Array]:
-    return [pa.array(getattr(cells, field.name), field.type) for field in schema]
-
-
-def observations(rows: Iterable[dict[str, Any]]) -> dict[int, Observation]:
-    """Return the observations in rows of OBSERVATIONS, keyed by the recording's own sequence."""
-    out = {}
-    for row in rows:
-        number, row["sequence"] = row["sequence"], row.pop("observed_sequence")
-        row["failures"] = tuple(map(_failure, row["failures"]))
-        row["asked"], row["capabilities"] = tuple(map(Part, row["asked"])), frozenset(row["capabilities"])
-        out[number] = Observation(**row)
-    return out
-
-
-def _failure(row: dict[str, Any]) -> Failure:
-    return Failure(**row | {"part": Part(row["part"]), "kind": FailureKind(row["kind"])})

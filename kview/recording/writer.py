@@ -4,9 +4,13 @@ import logging
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from msgspec.structs import replace
+import numpy as np
+import pyarrow as pa
+from msgspec.structs import asdict, replace
 
 from kview.derive.deltas import (
     OffsetDeltas,
@@ -18,11 +22,19 @@ from kview.derive.deltas import (
 from kview.derive.facts import Facts
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.model.snapshot import Snapshot
-from kview.recording.columns import Codec, Encoded, changes
+from kview.recording.columns import Cells, Codec, Encoded, changes
 from kview.recording.facts import FactRows, Part
-from kview.recording.manifest import Manifest, SegmentEntry, write_all, write_manifest
+from kview.recording.manifest import Manifest, SegmentEntry, write_manifest
 from kview.recording.names import MANIFEST
-from kview.recording.schema import STREAM, Entry
+from kview.recording.schema import (
+    NUMBERS,
+    OBSERVATIONS,
+    OFFSET_DELTAS,
+    PARTITION_DELTAS,
+    STREAM,
+    STREAMED,
+    WORDS,
+)
 from kview.recording.segment import STREAM_FILE, STREAM_FILES, fact_stream, write_closed
 
 SEGMENT_S = 60
@@ -185,7 +197,7 @@ class RecordingWriter:
             (folder / name).unlink(missing_ok=True)  # of an attempt that failed before anything was in it
         self._stream = os.open(folder / STREAM_FILE, FLAGS, 0o600)
         head = STREAM.serialize()
-        write_all(self._stream, memoryview(head))
+        _write_all(self._stream, memoryview(head))
         self._stream_bytes = head.size
         self._write_segments((*segments, entry))
         self._open, self._before = entry, None
@@ -201,9 +213,9 @@ class RecordingWriter:
         partitions = partition_deltas(self._previous, snapshot, self._partitions)
         offsets = offset_deltas(self._previous, snapshot, self._offsets)
         interval_ms = state_ms(self._previous, snapshot)
-        entry = Entry(self._sequence, snapshot, numbers, words, partitions, offsets, interval_ms)
+        entry = _Entry(self._sequence, snapshot, numbers, words, partitions, offsets, interval_ms)
         message = entry.batch().serialize()
-        write_all(self._stream, memoryview(message))
+        _write_all(self._stream, memoryview(message))
         self._stream_bytes += message.size
         self._before, self._previous = encoded, snapshot
         self._partitions, self._offsets = partitions, offsets
@@ -273,7 +285,96 @@ def _with_cluster(clusters: tuple[str, ...], snapshot: Snapshot) -> tuple[str, .
     return clusters if cluster in ("", *clusters) else (*clusters, cluster)
 
 
-# -- the streams of an open segment that hold facts
+# -- the rows that an observation adds
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """The rows that one observation adds to the recording."""
+
+    sequence: int
+    snapshot: Snapshot
+    numbers: Cells
+    words: Cells
+    partition_deltas: PartitionDeltas
+    offset_deltas: OffsetDeltas
+    state_ms: int
+
+    def batch(self) -> pa.RecordBatch:
+        """Return the entry as one row of STREAM."""
+        parts = {
+            "observations": self._observation(),
+            "numbers": _cells(self.numbers, NUMBERS),
+            "words": _cells(self.words, WORDS),
+            "partition_deltas": self._partition_deltas(),
+            "offset_deltas": self._offset_deltas(),
+        }
+        lists = [
+            pa.ListArray.from_arrays(
+                pa.array([0, len(arrays[0])], pa.int32()),
+                pa.StructArray.from_arrays(arrays, fields=list(STREAMED[name])),
+            )
+            for name, arrays in parts.items()
+        ]
+        return pa.RecordBatch.from_arrays(lists, schema=STREAM)
+
+    def _observation(self) -> list[pa.Array]:
+        seen = self.snapshot.observation
+        row: dict[str, Any] = asdict(seen)
+        row |= {"sequence": self.sequence, "observed_sequence": seen.sequence}
+        row["failures"] = list(map(asdict, seen.failures))
+        row["capabilities"], row["asked"] = sorted(seen.capabilities), list(seen.asked)
+        return [pa.array([row[field.name]], field.type) for field in OBSERVATIONS]
+
+    def _partition_deltas(self) -> list[pa.Array]:
+        deltas, table = self.partition_deltas, self.snapshot.partitions
+        counts = ("records_in", "truncated", "records_in_gap", "replicated")
+        states = ("offline", "silent", "under_min_isr", "under_replicated")
+        held = np.any([getattr(deltas, name) for name in states], axis=0) & (self.state_ms > 0)
+        rows = np.flatnonzero(np.any([getattr(deltas, name) != 0 for name in counts], axis=0) | held)
+        given = {
+            "topic": table.topic,
+            "partition": table.partition,
+            "internal": table.internal,
+            "leader": table.leader,
+        }
+        given["state_ms"] = np.where(held, self.state_ms, 0)
+        return self._rows(PARTITION_DELTAS, deltas, given, rows)
+
+    def _offset_deltas(self) -> list[pa.Array]:
+        deltas, table = self.offset_deltas, self.snapshot.offsets
+        rows = np.flatnonzero(
+            (deltas.records_out != 0) | (deltas.rewound != 0) | (deltas.records_out_gap != 0)
+        )
+        given = {"group": table.group, "topic": table.topic, "partition": table.partition}
+        return self._rows(OFFSET_DELTAS, deltas, given, rows)
+
+    def _rows(self, schema: pa.Schema, deltas: Any, given: dict[str, Any], rows: Any) -> list[pa.Array]:
+        same: dict[str, int] = {
+            "sequence": self.sequence,
+            "observed_ms": self.snapshot.observation.ended_ms,
+        }
+        arrays = []
+        for field in schema:
+            if field.name in same:
+                values = np.full(len(rows), same[field.name])
+            else:
+                values = (given[field.name] if field.name in given else getattr(deltas, field.name))[rows]
+            arrays.append(pa.array(values, field.type))
+        return arrays
+
+
+def _cells(cells: Cells, schema: pa.Schema) -> list[pa.Array]:
+    return [pa.array(getattr(cells, field.name), field.type) for field in schema]
+
+
+# -- the streams of an open segment
+
+
+def _write_all(descriptor: int, content: memoryview) -> None:
+    """Write all of `content`, even if a single write takes only a part of it. Raises OSError."""
+    while content:
+        content = content[os.write(descriptor, content) :]
 
 
 class _FactStreams:
@@ -295,10 +396,10 @@ class _FactStreams:
                 descriptor = os.open(fact_stream(self._folder, part), FLAGS, 0o600)
                 self._descriptors[part] = descriptor
                 head = batch.schema.serialize()
-                write_all(descriptor, memoryview(head))
+                _write_all(descriptor, memoryview(head))
                 size += head.size
             message = batch.serialize()
-            write_all(descriptor, memoryview(message))
+            _write_all(descriptor, memoryview(message))
             size += message.size
         return size
 
