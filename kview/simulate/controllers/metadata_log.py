@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
+from typing import TypedDict, Unpack
 
 from kview.simulate.acls import Acls
 from kview.simulate.client_quotas import Quotas
@@ -24,6 +25,19 @@ from kview.simulate.touched import Touched
 CHANGES_KEPT = 1000
 """Entries in the list of recent changes, two per step of the metadata. A broker that is further behind checks
 every partition."""
+
+
+class Tables(TypedDict, total=False):
+    """What a step replaces as a whole. See `MetadataImage`."""
+
+    broker_configs: Mapping[str, Mapping[str, str]]
+    group_configs: Mapping[str, Mapping[str, str]]
+    scram: Mapping[ScramUser, ScramCredential]
+    acls: Acls
+    features: Mapping[str, int]
+    client_quotas: Quotas
+    client_metrics: Mapping[str, Mapping[str, str]]
+    tokens: Mapping[str, DelegationToken]
 
 
 class MetadataLog:
@@ -61,15 +75,8 @@ class MetadataLog:
         added: Sequence[TopicImage] = (),
         removed: Sequence[str] = (),
         altered: Sequence[TopicImage] = (),
-        broker_configs: Mapping[str, Mapping[str, str]] | None = None,
-        group_configs: Mapping[str, Mapping[str, str]] | None = None,
-        scram: Mapping[ScramUser, ScramCredential] | None = None,
-        acls: Acls | None = None,
-        features: Mapping[str, int] | None = None,
-        client_quotas: Quotas | None = None,
-        client_metrics: Mapping[str, Mapping[str, str]] | None = None,
-        tokens: Mapping[str, DelegationToken] | None = None,
         unregistered: int | None = None,
+        **tables: Unpack[Tables],
     ) -> None:
         """Commit one step of the metadata, and let the brokers fetch it.
 
@@ -104,20 +111,13 @@ class MetadataLog:
         records = len(partitions) + len(brokers or ()) + len(added) + len(removed) + len(altered)
         self._quorum.append(max(1, records))
         before = image.offset
-        self.image = MetadataImage(
-            image.cluster_id,
-            self._quorum.log_end,
-            all_brokers,
-            topics,
-            names,
-            image.broker_configs if broker_configs is None else broker_configs,
-            image.group_configs if group_configs is None else group_configs,
-            image.scram if scram is None else scram,
-            image.acls if acls is None else acls,
-            image.features if features is None else features,
-            image.client_quotas if client_quotas is None else client_quotas,
-            image.client_metrics if client_metrics is None else client_metrics,
-            image.tokens if tokens is None else tokens,
+        self.image = replace(
+            image,
+            offset=self._quorum.log_end,
+            brokers=all_brokers,
+            topics=topics,
+            topic_names=names,
+            **tables,
         )
         # Idle no-op records may lie between two steps. So the empty entry says that the list is complete from
         # the offset after the previous step on.
