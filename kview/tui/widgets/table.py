@@ -234,8 +234,12 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self._index = max(0, min(self._index, len(self.rows) - 1))
         if len(self.rows):
             self._key = self.rows.key(self._index)
-        self.virtual_size = Size(self.size.width, self._head_height() + len(self.rows) + self._below())
+        self.virtual_size = Size(self.size.width, self._extent())
         self._show_selected()
+
+    def _extent(self) -> int:
+        """Return the lines of all that it can scroll to."""
+        return self._head_height() + len(self.rows) + self._below()
 
     def _show_selected(self) -> None:
         room = self._room()
