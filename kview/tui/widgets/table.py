@@ -22,7 +22,6 @@ from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.looks import Look, Spot
-from kview.tui.paint import strip
 from kview.tui.rows.columns import GAP, Column, share
 from kview.tui.rows.row import NoRows, Rows
 from kview.tui.text import (
@@ -37,6 +36,7 @@ from kview.tui.text import (
     middle,
     pad,
     spaces,
+    strip,
 )
 from kview.tui.widgets.drawn import Drawn
 
