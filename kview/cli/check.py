@@ -202,10 +202,10 @@ def _checked(target: Target, options: "CheckOptions") -> "Checked":
     """Return the cluster to check, without the groups that its profile ignores."""
     from kview.derive.checks.judge import Ignore
     from kview.run.checking import INTERVAL_S, Checked
-    from kview.run.connected import ConnectedSource, unused_properties
+    from kview.run.observing import ConnectedSource
     from kview.run.printing import note
 
-    for notice in unused_properties(target.file, target.unused):
+    for notice in target.unused_properties():
         note(notice, options.ascii_only)
     if target.profile is not None:
         ignored = tuple(Ignore("group_*", pattern) for pattern in target.profile.ignore_group)

@@ -201,10 +201,9 @@ def _keys() -> Iterator[str]:
 def _in_force(target: Target) -> Iterator[str]:
     """Yield a line for each setting, under the name that it has in a file. Raises BadUse."""
     from kview.config.masks import text_of
-    from kview.run.connected import check_security
 
     security, masks = target.security, target.security.masks
-    check_security(security)
+    target.check_security()
     flags = target.profile.flags() if target.profile is not None else {}
     rows: list[tuple[str, str]] = [*flags.items(), ("servers", ",".join(map(str, target.servers)))]
     rows += [("map", f"{advertised}={reached}") for advertised, reached in security.routes.items()]

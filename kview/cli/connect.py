@@ -123,10 +123,10 @@ def _shown(
     ctx: click.Context, target: Target, flags: dict[str, Any], is_one_of_several: bool = False
 ) -> "Shown":
     """Return what is shown of a cluster, as the flags and its profile say. Raises BadUse and UsageError."""
-    from kview.run.connected import ConnectedSource, check_security, unused_properties
+    from kview.run.observing import ConnectedSource
     from kview.run.show import Shown
 
-    check_security(target.security)
+    target.check_security()
     hook = target.hook()
     if target.profile is None:
         display = display_of(ctx, flags)
@@ -144,7 +144,7 @@ def _shown(
         target.security_now,
         not display.no_records,
     )
-    opening = unused_properties(target.file, target.unused)
+    opening = target.unused_properties()
     return Shown(source=source, name=target.called, display=display, opening=opening, hook=hook)
 
 

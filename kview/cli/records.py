@@ -191,14 +191,14 @@ def records(
     """
     from kview.errors import BadUse, ErrorKind
     from kview.language.notices import text as words
-    from kview.run.connected import ConnectedSource, unused_properties
+    from kview.run.observing import ConnectedSource
     from kview.run.records import print_records
 
     options = _options(ctx, flags)
     shown = target_of(target, command_config, maps, registry_url=registry_url)
     if shown.profile is not None and shown.profile.no_records:
         raise BadUse(ErrorKind.RECORDS_SWITCHED_OFF, name=shown.name)
-    for notice in unused_properties(shown.file, shown.unused):
+    for notice in shown.unused_properties():
         click.echo(f"kview: {words(notice)}", err=True)
     source = ConnectedSource(shown.servers, 1.0, shown.security, shown.security_now)
     ctx.exit(print_records(source, options))

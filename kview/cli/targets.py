@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kview.config.profiles import Profile
     from kview.config.security import Security
     from kview.model.address import Address
+    from kview.model.notices import Notice
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -107,6 +108,20 @@ class Target(Struct, frozen=True):
     def security_now(self) -> "Security":
         """Return the settings as the files have them now. Raises BadUse."""
         return self.security if self.again is None else self.again().security
+
+    def check_security(self) -> None:
+        """Read the certificates and the key. Raises BadUse if one of them cannot be used."""
+        from kview.observe.access import access
+
+        access(self.security)
+
+    def unused_properties(self) -> "tuple[Notice, ...]":
+        """Return the notice about the keys that kview does not use, () if there are none."""
+        from kview.model.notices import Notice, NoticeKind
+
+        if not self.unused:
+            return ()
+        return (Notice(NoticeKind.PROPERTIES_UNUSED, {"file": self.file, "keys": ", ".join(self.unused)}),)
 
 
 def profile_names() -> list[str]:

@@ -84,7 +84,7 @@ def twin(
     elif at is not None:
         raise click.UsageError("--at is for recordings.")
     else:
-        from kview.run.connected import ConnectedSource
+        from kview.run.observing import ConnectedSource
 
         cluster = target_of(target, command_config, maps)
         name = cluster.called

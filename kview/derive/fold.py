@@ -102,7 +102,7 @@ def fold_to(
         recent = snapshot.observation.ended_ms > last.observation.ended_ms - TREND_BACK_MS
         if recent or number >= first_sampled:
             state, sampled = sample(state)
-    return (state, view_of(state, sampled)) if sampled is not None else step(state, last)
+    return (state, view_of(state, sampled, snapshot)) if sampled is not None else step(state, last)
 
 
 def fold_on(state: State, snapshots: Sequence[Snapshot]) -> tuple[State, View]:
@@ -113,7 +113,7 @@ def fold_on(state: State, snapshots: Sequence[Snapshot]) -> tuple[State, View]:
     state, sampled = sample(advance(state, snapshots[0]))
     for snapshot in snapshots[1:]:
         state, sampled = sample(advance(state, snapshot))
-    return state, view_of(state, sampled)
+    return state, view_of(state, sampled, snapshots[-1])
 
 
 def advance(state: State, snapshot: Snapshot) -> State:
@@ -272,10 +272,9 @@ def sample(state: State) -> tuple[State, Sample]:
     return now, Sample(in_rate, by_broker, by_topic, offsets, groups)
 
 
-def view_of(state: State, sampled: Sample) -> View:
-    """Return the view of a state that was sampled."""
-    seen = seen_of(state)
-    snapshot, offsets = seen.snapshot, sampled.offsets
+def view_of(state: State, sampled: Sample, snapshot: Snapshot) -> View:
+    """Return the view of `snapshot`, the last one that the state has taken. The state was sampled."""
+    seen, offsets = seen_of(state), sampled.offsets
     seeded = sampled.in_rate
     if not np.isfinite(seeded).all():
         seeded = past_ends.seed_rate(state.logs.points, *log_ends(snapshot))

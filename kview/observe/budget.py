@@ -8,19 +8,53 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.model.snapshot import Ids
 from kview.model.units import NO_BROKER
-from kview.observe.layout import Layout
-from kview.observe.readings import Share, shares, slice_of
+from kview.observe.layout import Layout, Rows
 from kview.observe.settings import ObserveSettings
 
 BYTES_A_READING = 42
 """Bytes of a ListOffsets record, of which 16 are in the request and 26 in the answer."""
 
+
+class Share(Struct, frozen=True):
+    """The rows of `layout` to ask one broker for: those of partitions it leads, and those it follows."""
+
+    layout: Layout
+    leads: Rows
+    follows: Rows
+
+
 Shares = dict[int, Share]
 """Broker → what to read from it."""
+
+
+def shares(layout: Layout, chosen: NDArray[np.bool_] | None = None) -> Shares:
+    """Return what to ask each broker to read the offsets of the `chosen` rows (None: all)."""
+    led_by = layout.leader[layout.replica_row]
+    wanted = np.ones(len(layout), np.bool_) if chosen is None else chosen
+    out = {}
+    for broker in np.unique(np.concatenate((layout.replica_broker, layout.leader))).tolist():
+        if broker < 0:
+            continue
+        held = layout.replica_row[(layout.replica_broker == broker) & (led_by != broker)]
+        leads = np.flatnonzero((layout.leader == broker) & wanted)
+        out[broker] = Share(layout, leads, held[wanted[held]].astype(np.intp))
+    return out
+
+
+def slice_of(layout: Layout, slices: int, number: int, always: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return a mask of the rows to read when reading all would cost too much.
+
+    These are the rows in slice `number` of `slices`, and the rows in `always`.
+    """
+    chosen = always.copy()
+    bounds = np.linspace(0, len(layout), slices + 1).astype(int)
+    chosen[bounds[number % slices] : bounds[number % slices + 1]] = True
+    return chosen
 
 
 class Budget:

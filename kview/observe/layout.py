@@ -73,6 +73,15 @@ class Layout(Struct, frozen=True):
             ]
         )
 
+    def replica_rows_of(self, broker: int, rows: Rows) -> Rows:
+        """Return the rows of `broker`'s replicas of these partition rows, with −1 where it has none."""
+        held = np.flatnonzero(self.replica_broker == broker)
+        if not len(held):
+            return np.full(len(rows), -1, np.intp)
+        of = self.replica_row[held]
+        candidates = np.minimum(np.searchsorted(of, rows), len(held) - 1)
+        return np.where(of[candidates] == rows, held[candidates], -1).astype(np.intp)
+
     def by_topic(self, rows: Rows) -> list[tuple[str, Ids]]:
         """Convert ascending partition rows to (topic, partitions)."""
         if not len(rows):

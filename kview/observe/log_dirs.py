@@ -16,7 +16,7 @@ from kview.model.snapshot import LogDirs
 from kview.model.units import UNKNOWN
 from kview.observe.causes import Refused
 from kview.observe.layout import Layout, strings
-from kview.observe.readings import Readings, replica_rows
+from kview.observe.state import Readings
 
 
 def request() -> Any:
@@ -44,7 +44,7 @@ def read_sizes(readings: Readings, layout: Layout, broker: int, answer: Any) -> 
         rows = layout.rows_of(name, np.fromiter(of_topic, np.int32, len(of_topic)))
         values = np.fromiter(of_topic.values(), np.int64, len(of_topic))
         there = rows >= 0
-        places = replica_rows(layout, broker, rows[there])
+        places = layout.replica_rows_of(broker, rows[there])
         held = places >= 0
         readings.replica_size_bytes[places[held]] = values[there][held]
     return sum(sum(of_topic.values()) for of_topic in sizes.values())

@@ -29,14 +29,15 @@ from kview.observe.asking import Ticket
 from kview.observe.bootstrap import NoContact, Tried, first_contact, no_advertised, outcome, until
 from kview.observe.budget import Budget
 from kview.observe.clock import ClockWatch, steady_s, system_clock_ms
-from kview.observe.fast_lane import FastLane
 from kview.observe.groups.requests import GroupRequests
 from kview.observe.groups.rounds import Ask, GroupRounds
 from kview.observe.latency import Probes
 from kview.observe.link import Link
 from kview.observe.links import Links
 from kview.observe.loop import Loop
+from kview.observe.metadata import MetadataRequests
 from kview.observe.offset_rounds import OffsetRounds
+from kview.observe.offsets import OffsetRequests
 from kview.observe.renewal import Renewal
 from kview.observe.settings import ObserveSettings
 from kview.observe.slow_lane import SlowLane
@@ -89,7 +90,8 @@ class Observer:
         self._settings = settings or ObserveSettings()
         self._loop = Loop(clock_ms, monotonic, renewal=Renewal(access(security), reread, monotonic))
         self._state = State()
-        self._fast = FastLane(self._loop, self._state)
+        self._metadata = MetadataRequests(self._loop, self._state)
+        self._offset_requests = OffsetRequests(self._loop, self._state)
         self._group_requests = GroupRequests(self._loop, self._state)
         self._slow = SlowLane(self._loop, self._settings, self._state)
         self._connectors: ConnectorReader | None = None
@@ -111,7 +113,7 @@ class Observer:
         self._budget = Budget(self._settings)
         self._offsets = OffsetRounds(
             self._state,
-            self._fast,
+            self._offset_requests,
             self._links,
             self._budget,
             self._settings.log_start_rounds,
@@ -312,17 +314,17 @@ class Observer:
         if source in askable:
             self._state.failures.pop((Part.BOOTSTRAP, NO_BROKER), None)
             link = askable[source]
-            asks.append((link, partial(self._fast.metadata, link, source)))
+            asks.append((link, partial(self._metadata.ask_source, link, source)))
             witness = self._links.witness()
             if witness is not None:
                 link = askable[witness]
-                asks.append((link, partial(self._fast.second_opinion, link, witness)))
+                asks.append((link, partial(self._metadata.second_opinion, link, witness)))
         else:
             self._find_cluster_again()
         asks += self._groups.lists(askable, self._sequence, self._loop.clock_ms())
         asks += self._offsets.early_log_starts(askable, self._sequence)
         await self._phase(asks, self._settings.phase_s)
-        newer = self._fast.newer_source(source)
+        newer = self._metadata.newer_source(source)
         if newer is not None:
             self._links.source = newer
         self._groups.settle(askable, self._loop.clock_ms())
@@ -412,7 +414,7 @@ class Observer:
             failures=failures(state, silent, self._groups.unheard),
             capabilities=known,
         )
-        return state.snapshot(observation, self._fast.debugging is not False)
+        return state.snapshot(observation, self._offset_requests.debugging is not False)
 
     def _asked(self) -> tuple[Part, ...]:
         """Return the parts of the cluster that have been answered at least once."""
@@ -423,5 +425,7 @@ class Observer:
         link = self._links.fast.get(self._links.source)
         if link is not None and link.versions:
             known = apis.capabilities(link.versions)
-            self._known = known | {"debugging_replica"} if self._fast.debugging is not False else known
+            if self._offset_requests.debugging is not False:
+                known |= {"debugging_replica"}
+            self._known = known
         return self._known

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 
 from kview.model.snapshot import Flags, Longs, Offsets
 from kview.model.units import NO_OFFSET, UNKNOWN
-from kview.observe.budget import Budget, Shares
-from kview.observe.fast_lane import FastLane
+from kview.observe.budget import Budget, Share, Shares
 from kview.observe.groups.rounds import Ask
 from kview.observe.layout import Layout, same_partitions
 from kview.observe.link import Link
 from kview.observe.links import Links
-from kview.observe.readings import Readings, Share
-from kview.observe.state import State
+from kview.observe.offsets import OffsetRequests
+from kview.observe.state import Readings, State
 
 NEAR_S = 10.0
 """A commit is near the log start if the log or the group moves from one to the other in less than this."""
@@ -135,7 +134,7 @@ class OffsetRounds(Struct):
     """
 
     state: State
-    fast: FastLane
+    requests: OffsetRequests
     links: Links
     budget: Budget
     log_start_rounds: int
@@ -153,7 +152,7 @@ class OffsetRounds(Struct):
         early = self._log_starts.before_commits(layout, self.state.readings)
         rows = {broker: share.leads[early[share.leads]] for broker, share in parts.items()}
         return [
-            (link, partial(self.fast.log_starts, link, broker, layout, rows[broker]))
+            (link, partial(self.requests.log_starts, link, broker, layout, rows[broker]))
             for broker, link in askable.items()
             if len(rows.get(broker, ()))
         ]
@@ -165,11 +164,11 @@ class OffsetRounds(Struct):
 
     def followers(self, shares: tuple[Shares, bool]) -> list[tuple[Link, Ask]]:
         """Return the requests for the log ends of followers."""
-        if self.fast.debugging is False:
+        if self.requests.debugging is False:
             return []
         parts, whole = shares
         return [
-            (link, partial(self.fast.followers, link, broker, parts[broker], whole))
+            (link, partial(self.requests.followers, link, broker, parts[broker], whole))
             for broker, link in self.links.askable().items()
             if broker in parts and len(parts[broker].follows)
         ]
@@ -193,7 +192,7 @@ class OffsetRounds(Struct):
 
         def ask(link: Link, broker: int, share: Share) -> Ask:
             starts, stables = share.leads[due[share.leads]], share.leads[stable[share.leads]]
-            return partial(self.fast.leaders, link, broker, share, whole, starts, stables)
+            return partial(self.requests.leaders, link, broker, share, whole, starts, stables)
 
         return [
             (link, ask(link, broker, share))

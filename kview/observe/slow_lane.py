@@ -14,7 +14,7 @@ from kview.model.failures import Cause, FailureKind, Part, refused
 from kview.model.snapshot import IdMatrix, Reassignments, Strings
 from kview.model.states import GroupType
 from kview.model.units import NO_BROKER, UNKNOWN
-from kview.observe import apis, configs, elr, log_dirs, quorum, readings, reassignments, topics, transactions
+from kview.observe import apis, configs, elr, log_dirs, quorum, reassignments, topics, transactions
 from kview.observe.brokers import saw_quorum
 from kview.observe.causes import LinkError, Refused
 from kview.observe.groups import facts
@@ -22,6 +22,7 @@ from kview.observe.groups.requests import batches_of
 from kview.observe.layout import Layout, Rows
 from kview.observe.link import Link
 from kview.observe.loop import Loop
+from kview.observe.offsets import checked, ended_at
 from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
 from kview.observe.time_points import AGES_S
@@ -497,8 +498,8 @@ class SlowLane(Struct):
                 )
                 answer, at_ms = await link.ask(request)
                 if self.state.still(layout):
-                    self.state.points.answered(
-                        self.state.layout, self.state.readings, timestamp_ms, readings.checked(answer), at_ms
-                    )
+                    now = self.state.layout
+                    ends = ended_at(self.state.readings, now, checked(answer), timestamp_ms)
+                    self.state.points.answered(now, *ends, timestamp_ms, at_ms)
 
         return ask

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from kview.model.failures import NO_FAILURE, Cause, Part
 from kview.model.snapshot import (
@@ -16,6 +17,7 @@ from kview.model.snapshot import (
     IdMatrix,
     Ids,
     LogDirs,
+    Longs,
     Observation,
     Partitions,
     Quorum,
@@ -36,14 +38,99 @@ from kview.observe.elr import Elr
 from kview.observe.groups.coordinators import Heard
 from kview.observe.groups.facts import GroupFacts
 from kview.observe.groups.tables import GroupTables
-from kview.observe.layout import Layout, layout, same_partitions, strings
+from kview.observe.layout import (
+    Layout,
+    Rows,
+    layout,
+    old_replica_rows,
+    old_rows,
+    same_partitions,
+    same_replicas,
+    strings,
+)
 from kview.observe.quorum import QuorumSeen
-from kview.observe.readings import Readings, carried, nothing_read
 from kview.observe.time_points import Points
 from kview.observe.transactions import OpenTransactions
 from kview.wire.metadata import BrokerAddress, MetadataAnswer, Topics
 
 NO_TOPICS = layout(Topics([], []), None)
+
+
+def _unknown(rows: int) -> Longs:
+    return np.full(rows, UNKNOWN, np.int64)
+
+
+def _no_error(rows: int) -> Ids:
+    return np.zeros(rows, np.int32)
+
+
+class Readings(Struct):
+    """The offsets that brokers reported last: one row for each partition, and for each replica.
+
+    Columns named `…_ms` say when the offset next to them was received. Answers change the arrays in place.
+    """
+
+    log_start: Longs
+    log_start_ms: Longs
+    high_watermark: Longs
+    high_watermark_ms: Longs
+    last_stable: Longs
+    last_stable_ms: Longs
+    last_stable_since_ms: Longs
+    """When the last stable offset was first read with this value, UNKNOWN unless the watermark was beyond it
+    when it was last read."""
+    log_end: Longs
+    log_end_ms: Longs
+    error_code: Ids
+    """Kafka's error number in the leader's last answer, or 0 if the answer had an offset."""
+    replica_log_end: Longs
+    replica_log_end_ms: Longs
+    replica_size_bytes: Longs
+
+
+def nothing_read(layout: Layout) -> Readings:
+    """Return the readings of a layout before any answer."""
+    rows, replicas = len(layout), len(layout.replica_row)
+    return Readings(
+        log_start=_unknown(rows),
+        log_start_ms=_unknown(rows),
+        high_watermark=_unknown(rows),
+        high_watermark_ms=_unknown(rows),
+        last_stable=_unknown(rows),
+        last_stable_ms=_unknown(rows),
+        last_stable_since_ms=_unknown(rows),
+        log_end=_unknown(rows),
+        log_end_ms=_unknown(rows),
+        error_code=_no_error(rows),
+        replica_log_end=_unknown(replicas),
+        replica_log_end_ms=_unknown(replicas),
+        replica_size_bytes=_unknown(replicas),
+    )
+
+
+def carried(readings: Readings, old: Layout, new: Layout) -> Readings:
+    """Move the readings to the rows of a new layout.
+
+    A topic recreated under its name starts without readings.
+    """
+    if same_replicas(old, new):
+        return readings
+    partition_rows = None if same_partitions(old, new) else old_rows(new, old)
+    replica_rows = old_replica_rows(new, old)
+    moved: dict[str, Any] = {}
+    for name in readings.__struct_fields__:
+        rows = replica_rows if name.startswith("replica_") else partition_rows
+        values = getattr(readings, name)
+        moved[name] = values if rows is None else _moved(values, rows)
+    return Readings(**moved)
+
+
+def _moved(values: NDArray[Any], rows: Rows) -> NDArray[Any]:
+    empty: NDArray[Any] = _no_error(len(rows)) if values.dtype == np.int32 else _unknown(len(rows))
+    if len(values):
+        known = rows >= 0
+        empty[known] = values[rows[known]]
+    return empty
 
 
 class State(Struct):

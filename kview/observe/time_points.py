@@ -5,10 +5,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from kview.model.snapshot import Flags, Longs, TimePoints, empty
-from kview.model.units import UNKNOWN
 from kview.observe.layout import Layout, Rows, old_rows, same_partitions
-from kview.observe.readings import Readings, answered_rows
-from kview.wire.list_offsets import ListOffsetsAnswer
 
 AGES_S = (60, 10, 300, 30, 600, 120)
 """Ages in seconds to ask for, most useful first. None is over ten minutes, as lag looks back no further."""
@@ -51,20 +48,10 @@ class Points(Struct):
         self._follow(layout)
         self._asked[rows] = True
 
-    def answered(
-        self, layout: Layout, readings: Readings, timestamp_ms: int, answer: ListOffsetsAnswer, at_ms: int
-    ) -> None:
-        """Store an answer.
-
-        If there is no record as young as `timestamp_ms`, the log ended where it ends now.
-        """
+    def answered(self, layout: Layout, rows: Rows, offsets: Longs, timestamp_ms: int, at_ms: int) -> None:
+        """Store where the logs of some rows of `layout` ended at `timestamp_ms`, as answered at `at_ms`."""
         self._follow(layout)
-        rows, errors, offsets = answered_rows(layout, answer)
-        ends = readings.log_end[rows]
-        young = np.where(readings.log_end_ms[rows] >= timestamp_ms, ends, UNKNOWN)
-        offsets = np.where(offsets >= 0, offsets, young)
-        good = errors == 0
-        self._answers.append(_Answer(rows[good], offsets[good], timestamp_ms, at_ms))
+        self._answers.append(_Answer(rows, offsets, timestamp_ms, at_ms))
         self._table = None
 
     def expire(self, now_ms: int, layout: Layout) -> None:

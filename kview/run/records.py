@@ -39,8 +39,8 @@ from kview.model.units import UNKNOWN
 from kview.model.where import Candidate, Where
 from kview.plain.records import record_document, record_line
 from kview.run import terminal
-from kview.run.connected import ConnectedSource
 from kview.run.log import start_log
+from kview.run.observing import ConnectedSource
 from kview.run.printing import until_nobody_reads
 
 RETRIES_S = (2.0, 4.0, 6.0)

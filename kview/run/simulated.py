@@ -11,8 +11,7 @@ from kview.model.inspection import A, Question
 from kview.model.lab import ActiveFault, Command, CommandKind, LabSettings, Reply
 from kview.model.snapshot import Snapshot
 from kview.run import inspecting
-from kview.run.connected import ConnectedSource
-from kview.run.observing import SourceEnded, SourceReplaced
+from kview.run.observing import ConnectedSource, SourceEnded, SourceReplaced
 
 if TYPE_CHECKING:
     from kview.lab.client import ControlClient

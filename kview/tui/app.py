@@ -33,7 +33,6 @@ from kview.tui.lab_keys import LabKeys
 from kview.tui.list_keys import ListKeys, holding
 from kview.tui.navigation import FIRST, FLEET, NAMES, SCREENS, Navigation, preload
 from kview.tui.options import Options
-from kview.tui.paint import Palette
 from kview.tui.remembering import Remembering
 from kview.tui.report_keys import ReportKeys
 from kview.tui.save_keys import SaveKeys
@@ -41,6 +40,7 @@ from kview.tui.screens.base import KviewScreen
 from kview.tui.screens.over import OverScreen
 from kview.tui.session import Session
 from kview.tui.teaching import Teaching
+from kview.tui.text import Palette
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import Status, StatusMessage, shown_key

@@ -6,7 +6,8 @@ from textual.theme import Theme as TextualTheme
 
 from kview.config.themes import Themes
 from kview.model.events import Severity
-from kview.tui.paint import PLAIN, PLAIN_TEXTUAL, Palette, palette_of, textual_theme, theme_problems
+from kview.tui.palette import PLAIN, PLAIN_TEXTUAL, palette_of, textual_theme, theme_problems
+from kview.tui.text import Palette
 from kview.tui.widgets.bottom import StatusMessage
 
 DEFAULT_THEME = "dark"

@@ -8,8 +8,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from kview.language import glyphs
-from kview.tui.paint import Palette
-from kview.tui.text import Role
+from kview.tui.text import Palette, Role
 
 _CELL = Style(bold=True, underline=True)
 

@@ -1,14 +1,18 @@
-"""Lines of text with roles. Panels consist of these lines before colours are added. All functions are
-pure."""
+"""Lines of text with roles, and the strips that a palette makes of them. Panels consist of these lines before
+colours are added. All functions are pure."""
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple, Self
 
+from msgspec import Struct
 from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
+from rich.style import Style
+from textual.strip import Strip
 
-from kview.language.glyphs import ELLIPSIS, printable
+from kview.language.glyphs import ELLIPSIS, plain, printable
 
 
 class Role(StrEnum):
@@ -35,6 +39,32 @@ class Role(StrEnum):
 
 SHADES = 6
 """How many shades a colour of the palette's series has, the last one the brightest."""
+
+
+class Palette(Struct, frozen=True):
+    """A style for every role.
+
+    `selected` and `marked` are added to a table's selected row, with and without focus.
+    """
+
+    name: str
+    dark: bool
+    styles: dict[Role, Style]
+    series: tuple[tuple[Style, ...], ...]
+    """For each colour its shades."""
+    base: Style
+    selected: Style
+    marked: Style
+    band: Style
+    """Is added to every second group of rows."""
+    warned: Style
+    """Is added to the tile of a broker that is one step from risk."""
+    fresh: Style
+    """Is added to the role's style if something changed within the last seconds."""
+
+    def style(self, role: Role, series: int = -1, shade: int = SHADES - 1) -> Style:
+        """Return the style of a span."""
+        return self.styles[role] if series < 0 else self.series[series % len(self.series)][shade]
 
 
 class _Fields(NamedTuple):
@@ -203,3 +233,47 @@ def justified(left: Line, right: Line, cells: int) -> Line:
     right = cut(right, cells)
     room = cells - line_width(right)
     return (*pad(left, room), *right) if room > 0 else right
+
+
+SEVERE = (Role.RISK, Role.WARN, Role.GOOD, Role.ALERT, Role.MOMENT)
+
+
+@lru_cache(maxsize=4096)
+def _add(style: Style, other: Style) -> Style:
+    return style + other
+
+
+@lru_cache(maxsize=16)
+def _link(url: str) -> Style:
+    return Style(link=url)
+
+
+def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Style | None = None) -> Strip:
+    """Return a line as a strip of exactly `cells`. A line that is longer ends in `…`.
+
+    `over` is added to every style, as for a selected row. What is wrong keeps its colour there.
+    """
+    used = line_width(spans)
+    if used > cells:
+        spans = cut(spans, cells)
+        used = line_width(spans)
+    segments: list[Segment] = []
+    for span in spans:  # for each cell of each table, so without calls where it can be
+        style = _add(palette.base, palette.style(span.role, span.series, span.shade))
+        if span.link and not ascii_only:  # A terminal without UTF-8 may not know links either.
+            style = _add(style, _link(span.link))
+        if over is not None:
+            style = _add(style, over)
+            if span.role in SEVERE:
+                style = _add(style, palette.style(span.role))
+        segments.append(Segment(plain(span.text) if ascii_only else span.text, style))
+    if used < cells:
+        segments.append(
+            Segment(" " * (cells - used), palette.base if over is None else _add(palette.base, over))
+        )
+    return Strip(segments, used).crop(0, cells) if used > cells else Strip(segments, cells)
+
+
+def blank(cells: int, palette: Palette) -> Strip:
+    """Return an empty line."""
+    return Strip([Segment(" " * cells, palette.base)], cells)

@@ -23,7 +23,7 @@ from kview.model.inspection import (
 )
 from kview.model.tail import TailAnswer, TailRequest
 from kview.model.where import Candidate, Where
-from kview.run.connected import ConnectedSource
+from kview.run.observing import ConnectedSource
 from kview.run.records import RecordsOptions, print_records
 from kview.where.parse import parse
 from tests.cli.commands import KVIEW, ROOT, run_here

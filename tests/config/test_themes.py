@@ -9,8 +9,8 @@ from coloraide import Color
 from rich.style import Style
 
 from kview.config.themes import MAX_THEME_BYTES, Theme, load_themes, read_theme, theme_folders
-from kview.tui.paint import SEVERE, palette_of
-from kview.tui.text import Role
+from kview.tui.palette import palette_of
+from kview.tui.text import SEVERE, Role
 
 OWN = theme_folders()[0]
 

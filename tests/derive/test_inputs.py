@@ -43,7 +43,7 @@ class Watched:
             self.state = advance(self.state, self.snapshots[-1])
             self.events += [event for event in self.state.new_events if event.kind in (FELL, ROSE)]
         self.state, sampled = sample(self.state)
-        self.view = view_of(self.state, sampled)
+        self.view = view_of(self.state, sampled, self.snapshots[-1])
         return self.view
 
     @property

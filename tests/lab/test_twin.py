@@ -19,7 +19,7 @@ from kview.language.errors import sentence
 from kview.model.failures import STORAGE_ERROR
 from kview.model.snapshot import LogDirs, Quorum, TopicConfigs
 from kview.model.states import BrokerState, GroupType
-from kview.run.connected import ConnectedSource
+from kview.run.observing import ConnectedSource
 from kview.run.twin import described, observed, write
 from kview.simulate.cluster import build
 from kview.simulate.world import GroupSpec

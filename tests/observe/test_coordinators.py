@@ -24,7 +24,7 @@ from kview.tui.options import Options
 from kview.tui.rows.groups import GroupRows
 from tests.observe.fake_broker import COORDINATOR_VERSIONS, FakeBroker
 from tests.observe.observing import Watched, broker_state, observing
-from tests.observe.test_readings import topics
+from tests.observe.test_offsets import topics
 from tests.real_kafka.cluster import RealKafka
 from tests.waiting import pause, wait_until
 

@@ -11,8 +11,7 @@ from kview.model.snapshot import LogDirs, empty
 from kview.model.units import UNKNOWN
 from kview.observe import log_dirs
 from kview.observe.causes import Refused
-from kview.observe.readings import nothing_read
-from kview.observe.state import NO_TOPICS
+from kview.observe.state import NO_TOPICS, nothing_read
 
 GB = 1_000_000_000
 NOT_AUTHORIZED = 31

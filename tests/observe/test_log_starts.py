@@ -8,16 +8,17 @@ import numpy as np
 
 from kview.model.snapshot import Offsets
 from kview.model.units import UNKNOWN
+from kview.observe.budget import Share
 from kview.observe.groups.facts import GroupFacts
 from kview.observe.groups.tables import GroupTables
 from kview.observe.layout import Layout, layout
 from kview.observe.observer import ObserveSettings
 from kview.observe.offset_rounds import LogStarts, OffsetRounds
-from kview.observe.readings import Readings, Share, nothing_read
+from kview.observe.state import Readings, nothing_read
 from kview.wire.offset_fetch import GroupCommits, TopicCommits
 from tests.observe.fake_broker import COORDINATOR_VERSIONS, FakeBroker
 from tests.observe.observing import Watched, observing, until
-from tests.observe.test_readings import topics
+from tests.observe.test_offsets import topics
 
 TWO = layout(topics({"a": ("id", {0: (0, (0, 1)), 1: (0, (0, 1))})}), None)
 
@@ -119,9 +120,9 @@ def test_last_stable_offsets_are_read_every_5_seconds_and_each_time_while_someth
     both = Share(TWO, np.array([0, 1]), np.array([], np.int64))
     state: Any = SimpleNamespace(readings=readings, layout=TWO, groups={}, group_tables=GroupTables())
     links: Any = SimpleNamespace(askable=lambda: {0: object()})
-    fast: Any = SimpleNamespace(leaders=lambda *asked: asked[-1])
+    requests: Any = SimpleNamespace(leaders=lambda *asked: asked[-1])
     budget: Any = None
-    rounds = OffsetRounds(state, fast, links, budget, 60, ObserveSettings().last_stable_s)
+    rounds = OffsetRounds(state, requests, links, budget, 60, ObserveSettings().last_stable_s)
     asked: dict[int, list[float]] = {0: [], 1: []}
     for at_ms in range(1_000_000, 1_060_000, 500):
         readings.last_stable_since_ms[1] = at_ms if 1_020_000 <= at_ms < 1_040_000 else UNKNOWN

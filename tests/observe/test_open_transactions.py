@@ -17,7 +17,7 @@ from kview.observe.transactions import (
     coordinated,
     read_producers,
 )
-from tests.observe.test_readings import World, topics
+from tests.observe.test_offsets import World, topics
 
 PRODUCER, NAME, AT_MS = 4_711, "payments-app", 1_000
 KEY = ("payments", 0)

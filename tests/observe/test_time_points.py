@@ -3,9 +3,11 @@
 from kview.model.snapshot import TimePoints
 from kview.model.units import UNKNOWN
 from kview.observe.layout import Layout, layout
-from kview.observe.readings import nothing_read
+from kview.observe.offsets import ended_at
+from kview.observe.state import Readings, nothing_read
 from kview.observe.time_points import KEPT_MS, Points
-from tests.observe.test_readings import World, answer, topics
+from kview.wire.list_offsets import ListOffsetsAnswer
+from tests.observe.test_offsets import World, answer, topics
 
 HELD = (0, (0, 1))
 BEFORE: World = {"a": ("id-a", {0: HELD, 1: HELD}), "c": ("id-c", {0: HELD})}
@@ -16,6 +18,13 @@ def rows(table: TimePoints) -> list[tuple[str, int, int, int]]:
     """(topic, partition, timestamp, offset)."""
     columns = (table.topic, table.partition.tolist(), table.timestamp_ms.tolist(), table.offset.tolist())
     return list(zip(*columns, strict=True))
+
+
+def take(
+    points: Points, at: Layout, readings: Readings, of_ms: int, got: ListOffsetsAnswer, at_ms: int
+) -> None:
+    """Store an answer about the time `of_ms` that was received at `at_ms`."""
+    points.answered(at, *ended_at(readings, at, got, of_ms), of_ms, at_ms)
 
 
 def asked(points: Points, at: Layout) -> list[int]:
@@ -29,9 +38,9 @@ def two_answers(at: Layout) -> Points:
     """The later time was answered first; of partition 1, only an error was."""
     points, readings = Points(), nothing_read(at)
     points.mark(at, at.rows_of("a", at.partition[:2]))
-    points.answered(at, readings, LATER_MS, answer("a", [(1, 6, -1), (0, 0, 70)]), 10_000)
-    points.answered(at, readings, FIRST_MS, answer("a", [(0, 0, 50), (1, 0, 60)]), 10_100)
-    points.answered(at, readings, FIRST_MS, answer("c", [(0, 0, 5)]), 10_200)
+    take(points, at, readings, LATER_MS, answer("a", [(1, 6, -1), (0, 0, 70)]), 10_000)
+    take(points, at, readings, FIRST_MS, answer("a", [(0, 0, 50), (1, 0, 60)]), 10_100)
+    take(points, at, readings, FIRST_MS, answer("c", [(0, 0, 5)]), 10_200)
     return points
 
 
@@ -72,8 +81,8 @@ def test_a_log_without_a_record_so_young_ended_then_where_it_ends_now() -> None:
     at = layout(topics(BEFORE), None)
     points, readings = Points(), nothing_read(at)
     readings.log_end[:], readings.log_end_ms[:] = 90, 1_500
-    points.answered(at, readings, FIRST_MS, answer("a", [(0, 0, -1)]), 10_000)
-    points.answered(at, readings, LATER_MS, answer("a", [(0, 0, -1)]), 10_000)
+    take(points, at, readings, FIRST_MS, answer("a", [(0, 0, -1)]), 10_000)
+    take(points, at, readings, LATER_MS, answer("a", [(0, 0, -1)]), 10_000)
     assert rows(points.table) == [("a", 0, FIRST_MS, 90), ("a", 0, LATER_MS, UNKNOWN)]
 
 

@@ -11,8 +11,7 @@ from kview.model.inspection import SettingsRequest
 from kview.model.lab import Command, CommandKind
 from kview.model.snapshot import Snapshot
 from kview.observe.observer import ObserveSettings
-from kview.run.connected import ConnectedSource
-from kview.run.observing import new_fold
+from kview.run.observing import ConnectedSource, new_fold
 from kview.run.simulated import SimulatedSource
 from tests.observe.fake_broker import FakeBroker
 from tests.waiting import wait_until

@@ -22,9 +22,8 @@ from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
 from kview.recording.names import flight_folder, state_folder
 from kview.recording.reader import Recording
-from kview.run.connected import ConnectedSource
 from kview.run.fleet import Fleet
-from kview.run.observing import AttentiveSource
+from kview.run.observing import AttentiveSource, ConnectedSource
 from kview.run.printing import Printed, print_all
 from kview.run.settings import Display, Record
 from kview.run.show import Shown

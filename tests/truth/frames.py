@@ -23,8 +23,7 @@ from kview.model.checks import CheckFinding, Level
 from kview.model.notices import Notice
 from kview.model.snapshot import Brokers
 from kview.model.units import UNKNOWN, UNKNOWN_ID
-from kview.run.connected import ConnectedSource
-from kview.run.observing import ObservingFeed, new_fold
+from kview.run.observing import ConnectedSource, ObservingFeed, new_fold
 from kview.tui.text import Role, content
 from kview.tui.widgets.header import SourceInfo, header_line
 from tests.truth.log import Partition

@@ -7,7 +7,7 @@ import pytest
 
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.tui.app import KviewApp
-from kview.tui.paint import PLAIN, palette_of
+from kview.tui.palette import PLAIN, palette_of
 from kview.tui.text import Role
 from kview.tui.widgets.table import Table
 from tests.tui.harness import (

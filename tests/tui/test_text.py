@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from kview.tui.paint import PLAIN, strip
-from kview.tui.text import Role, Span, content, cut, joined, justified, line, line_width, middle, pad
+from kview.tui.palette import PLAIN
+from kview.tui.text import Role, Span, content, cut, joined, justified, line, line_width, middle, pad, strip
 from kview.tui.widgets.prompt import fitting
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)

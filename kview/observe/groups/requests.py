@@ -9,12 +9,13 @@ from msgspec import Struct, field
 
 from kview.model.failures import NOT_AUTHORIZED, Part, refused
 from kview.model.units import UNKNOWN
-from kview.observe import apis, readings
+from kview.observe import apis
 from kview.observe.causes import LinkError
 from kview.observe.groups import coordinators, facts
 from kview.observe.groups.kinds import CLASSIC, KINDS, Kind
 from kview.observe.link import Link
 from kview.observe.loop import Loop
+from kview.observe.offsets import MOST_OFFSET
 from kview.observe.state import State
 from kview.wire import offset_fetch
 
@@ -163,7 +164,7 @@ class GroupRequests(Struct):
                 continue
             if commits.error:
                 self._refused(known, Part.COMMITS, commits.error)
-            elif any((topic.offset > readings.MOST_OFFSET).any() for topic in commits.topics):
+            elif any((topic.offset > MOST_OFFSET).any() for topic in commits.topics):
                 known.commits_malformed = True
             else:
                 facts.committed(known, commits, at_ms)

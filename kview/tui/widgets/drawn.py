@@ -14,8 +14,7 @@ from textual.widget import Widget
 from kview.language import panels
 from kview.tui.app_of import app_of
 from kview.tui.looks import Look, Spot, marked
-from kview.tui.paint import blank, strip
-from kview.tui.text import Line, Role, Span, Title, cut, line
+from kview.tui.text import Line, Role, Span, Title, blank, cut, line, strip
 from kview.tui.widgets.failing import FailureLog
 from kview.tui.widgets.panel import Panel
 

@@ -24,7 +24,6 @@ from kview.model.units import UNKNOWN
 from kview.tui import edges
 from kview.tui.app_of import app_of
 from kview.tui.options import HOLD_MS, Options
-from kview.tui.paint import blank, strip
 from kview.tui.plot import Frame, Trace, framed
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import ROLES, SIGNS, Keyed, name_width, title, troubled
@@ -32,7 +31,21 @@ from kview.tui.rows.figures import AT_LEAST, figure, finite
 from kview.tui.rows.rack_strips import one_line
 from kview.tui.rows.row import Row
 from kview.tui.rows.tiles import Box
-from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width, middle, pad, width
+from kview.tui.text import (
+    Line,
+    Role,
+    Span,
+    blank,
+    cut,
+    joined,
+    justified,
+    line,
+    line_width,
+    middle,
+    pad,
+    strip,
+    width,
+)
 from kview.tui.widgets.header import BETWEEN, SourceInfo, badge, rate
 from kview.tui.widgets.headline import shown_incidents, state_line
 from kview.tui.widgets.tiled import Tiled

@@ -13,8 +13,7 @@ from kview.language.payloads import Form
 from kview.model.inspection import A
 from kview.model.inspection import Question as Asked
 from kview.tui.app_of import app_of
-from kview.tui.paint import strip
-from kview.tui.text import EMPTY, Line, Role, Span, cut, line
+from kview.tui.text import EMPTY, Line, Role, Span, cut, line, strip
 from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.table import GUTTER, Table
 

@@ -10,8 +10,7 @@ from kview.language import glyphs, panels
 from kview.tui import edges
 from kview.tui.app_of import app_of
 from kview.tui.looks import Spot, marked
-from kview.tui.paint import strip
-from kview.tui.text import EMPTY, Line, Role, Span, Title, cut, line, line_width
+from kview.tui.text import EMPTY, Line, Role, Span, Title, cut, line, line_width, strip
 from kview.tui.widgets.failing import FailureLog
 
 

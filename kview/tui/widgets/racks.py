@@ -13,7 +13,7 @@ from kview.model.events import Severity
 from kview.tui import edges
 from kview.tui.app_of import app_of
 from kview.tui.looks import Look, Spot
-from kview.tui.paint import PLAIN, blank, strip
+from kview.tui.palette import PLAIN
 from kview.tui.rows.brokers import BrokerRows
 from kview.tui.rows.tiles import (
     LEFT_CELLS,
@@ -26,7 +26,7 @@ from kview.tui.rows.tiles import (
     boxed,
     rack_name,
 )
-from kview.tui.text import Line, Role, Span, Title, line, line_width, middle
+from kview.tui.text import Line, Role, Span, Title, blank, line, line_width, middle, strip
 from kview.tui.widgets.table import SELECTED
 from kview.tui.widgets.tiled import Tiled
 

@@ -22,7 +22,6 @@ from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.looks import Look, Spot
-from kview.tui.paint import strip
 from kview.tui.rows.columns import GAP, Column, share
 from kview.tui.rows.row import NoRows, Rows
 from kview.tui.text import (
@@ -37,6 +36,7 @@ from kview.tui.text import (
     middle,
     pad,
     spaces,
+    strip,
 )
 from kview.tui.widgets.drawn import Drawn
 
@@ -234,8 +234,12 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         self._index = max(0, min(self._index, len(self.rows) - 1))
         if len(self.rows):
             self._key = self.rows.key(self._index)
-        self.virtual_size = Size(self.size.width, self._head_height() + len(self.rows) + self._below())
+        self.virtual_size = Size(self.size.width, self._extent())
         self._show_selected()
+
+    def _extent(self) -> int:
+        """Return the lines of all that it can scroll to."""
+        return self._head_height() + len(self.rows) + self._below()
 
     def _show_selected(self) -> None:
         room = self._room()

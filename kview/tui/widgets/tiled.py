@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.binding import BindingType
-from textual.geometry import Size
 
 from kview.tui.actions import Where, bindings
 from kview.tui.keys import ACTIONS
@@ -48,8 +47,11 @@ class Tiled(Table):
         if self.boxes is None:
             super().scroll_rows(by)
 
-    def _settle(self) -> None:
-        super()._settle()
-        if self.boxes is not None:
-            self.virtual_size = Size(self.size.width, self.size.height)
+    def _extent(self) -> int:
+        return super()._extent() if self.boxes is None else self.size.height
+
+    def _show_selected(self) -> None:
+        if self.boxes is None:
+            super()._show_selected()
+        elif self.scroll_offset.y:
             self.scroll_to(y=0, animate=False, force=True, immediate=True)

@@ -1,46 +1,14 @@
-"""Makes palettes from themes, and strips from lines. Roles become styles here."""
+"""Makes palettes from themes. Roles become styles here."""
 
-from functools import lru_cache
-
-from msgspec import Struct
-from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
-from textual.strip import Strip
 from textual.theme import Theme as TextualTheme
 
 from kview.config.themes import Theme, Themes
-from kview.language.glyphs import plain
-from kview.tui.text import SHADES, Line, Role, cut, line_width
+from kview.tui.text import SHADES, Palette, Role
 
 DARKEST = 0.68
 """The part of a colour in its darkest shade. The rest is the background."""
-
-
-class Palette(Struct, frozen=True):
-    """A style for every role.
-
-    `selected` and `marked` are added to a table's selected row, with and without focus.
-    """
-
-    name: str
-    dark: bool
-    styles: dict[Role, Style]
-    series: tuple[tuple[Style, ...], ...]
-    """For each colour its shades."""
-    base: Style
-    selected: Style
-    marked: Style
-    band: Style
-    """Is added to every second group of rows."""
-    warned: Style
-    """Is added to the tile of a broker that is one step from risk."""
-    fresh: Style
-    """Is added to the role's style if something changed within the last seconds."""
-
-    def style(self, role: Role, series: int = -1, shade: int = SHADES - 1) -> Style:
-        """Return the style of a span."""
-        return self.styles[role] if series < 0 else self.series[series % len(self.series)][shade]
 
 
 def _shades(colour: str, background: str) -> tuple[Style, ...]:
@@ -187,47 +155,3 @@ PLAIN_TEXTUAL = TextualTheme(
         "input-cursor-text-style": "reverse",
     },
 )
-
-
-SEVERE = (Role.RISK, Role.WARN, Role.GOOD, Role.ALERT, Role.MOMENT)
-
-
-@lru_cache(maxsize=4096)
-def _add(style: Style, other: Style) -> Style:
-    return style + other
-
-
-@lru_cache(maxsize=16)
-def _link(url: str) -> Style:
-    return Style(link=url)
-
-
-def strip(spans: Line, cells: int, palette: Palette, ascii_only: bool, over: Style | None = None) -> Strip:
-    """Return a line as a strip of exactly `cells`. A line that is longer ends in `…`.
-
-    `over` is added to every style, as for a selected row. What is wrong keeps its colour there.
-    """
-    used = line_width(spans)
-    if used > cells:
-        spans = cut(spans, cells)
-        used = line_width(spans)
-    segments: list[Segment] = []
-    for span in spans:  # for each cell of each table, so without calls where it can be
-        style = _add(palette.base, palette.style(span.role, span.series, span.shade))
-        if span.link and not ascii_only:  # A terminal without UTF-8 may not know links either.
-            style = _add(style, _link(span.link))
-        if over is not None:
-            style = _add(style, over)
-            if span.role in SEVERE:
-                style = _add(style, palette.style(span.role))
-        segments.append(Segment(plain(span.text) if ascii_only else span.text, style))
-    if used < cells:
-        segments.append(
-            Segment(" " * (cells - used), palette.base if over is None else _add(palette.base, over))
-        )
-    return Strip(segments, used).crop(0, cells) if used > cells else Strip(segments, cells)
-
-
-def blank(cells: int, palette: Palette) -> Strip:
-    """Return an empty line."""
-    return Strip([Segment(" " * cells, palette.base)], cells)

@@ -11,21 +11,14 @@ from kafka.protocol.consumer import ListOffsetsRequest
 
 from kview.model.failures import Cause, FailureKind
 from kview.model.units import NO_BROKER, UNKNOWN
+from kview.observe.budget import shares, slice_of
 from kview.observe.causes import LinkError
 from kview.observe.clock import system_clock_ms
-from kview.observe.fast_lane import FastLane
 from kview.observe.layout import Layout, layout, matrix, old_replica_rows
 from kview.observe.link import Link
 from kview.observe.loop import Loop
-from kview.observe.readings import (
-    carried,
-    nothing_read,
-    read_leader,
-    read_replicas,
-    shares,
-    slice_of,
-)
-from kview.observe.state import State
+from kview.observe.offsets import OffsetRequests, read_leader, read_replicas
+from kview.observe.state import State, carried, nothing_read
 from kview.wire.list_offsets import ListOffsetsAnswer
 from kview.wire.metadata import PartitionRow, TopicRow, Topics
 
@@ -216,13 +209,13 @@ def test_a_share_chosen_before_late_metadata_is_not_asked_for_ever() -> None:
         return layout(topics({"invoice": ("id", {p: (b, (1, 3)) for p, b in enumerate(leaders)})}), None)
 
     loop, state = Loop(system_clock_ms, time.monotonic), State()
-    fast, link = FastLane(loop, state, debugging=False), Asked()
+    requests, link = OffsetRequests(loop, state, debugging=False), Asked()
     loop.start()
     before, after = metadata([3, 1]), metadata([3, 3])
     nothing = np.empty(0, np.intp)
     state.layout = after  # it came between the choice and the request
     for known in (before, after, after):
-        ask = partial(fast.leaders, cast(Link, link), 3, shares(known)[3], True, nothing, nothing)
+        ask = partial(requests.leaders, cast(Link, link), 3, shares(known)[3], True, nothing, nothing)
         loop.run(ask)
     loop.stop()
     assert link.partitions == [[0], [0, 1], [0, 1]]
