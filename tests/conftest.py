@@ -199,7 +199,14 @@ def missing(what: str) -> NoReturn:
 
 
 @pytest.fixture(scope="session")
-def spark_java() -> Iterator[None]:
+def kafka_java() -> Path:
+    """The Java that runs Kafka, found before `spark_java` sets JAVA_HOME: the archive of Spark's classes would
+    take the place of Kafka's, and a node's start would take twice as long."""
+    return find_java()
+
+
+@pytest.fixture(scope="session")
+def spark_java(kafka_java: Path) -> Iterator[None]:
     """Let every kview start Spark with a Java that has Spark's classes in an archive."""
     from tests.spark_java import home
 
@@ -209,12 +216,11 @@ def spark_java() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def kafka_runtime() -> tuple[Path, Path]:
+def kafka_runtime(kafka_java: Path) -> tuple[Path, Path]:
     """A Java and the folder with Apache Kafka's jars."""
-    java = find_java()
-    jars = jars_of(java, KAFKA_4)
-    archive.make(java, jars, free_ports(2))
-    return java, jars
+    jars = jars_of(kafka_java, KAFKA_4)
+    archive.make(kafka_java, jars, free_ports(2))
+    return kafka_java, jars
 
 
 @pytest.fixture(scope="session")
