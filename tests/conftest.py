@@ -200,8 +200,8 @@ def missing(what: str) -> NoReturn:
 
 @pytest.fixture(scope="session")
 def kafka_java() -> Path:
-    """The Java that runs Kafka, found before `spark_java` sets JAVA_HOME: the archive of Spark's classes would
-    take the place of Kafka's, and a node's start would take twice as long."""
+    """The Java that runs Kafka, found before `spark_java` sets JAVA_HOME. With the archive of Spark's classes
+    in place of that of Kafka's, a node's start takes twice as long."""
     return find_java()
 
 

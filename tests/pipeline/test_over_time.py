@@ -3,7 +3,6 @@
 import math
 import shutil
 import threading
-import time
 import tracemalloc
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +25,7 @@ from kview.recording.fact_schema import GROUP_LAGS
 from kview.recording.manifest import Manifest, SegmentEntry, write_manifest
 from kview.recording.schema import OBSERVATIONS
 from tests.recording.runs_with_facts import Seen, folded, recorded, two_incidents_seen
+from tests.waiting import wait_until
 from tests.worlds import default_world
 
 START_MS = 1_760_000_000_000
@@ -268,8 +268,7 @@ def test_only_the_newest_of_the_questions_that_wait_is_answered(tmp_path: Path) 
         assert first_reads.wait(10)
         for each in asked[1:]:
             answers.append(pool.submit(courses.read, each))
-            while courses._newest is not each:
-                time.sleep(0.001)
+            wait_until(lambda each=each: courses._newest is each, "it waits")
         go_on.set()
         assert [answer.result() is None for answer in answers] == [False, True, False]
 
