@@ -183,11 +183,16 @@ def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def jars_of(java: Path, release: Release) -> Path:
-    """Return the folder with a release's jars. Without them the test is skipped, or fails under CI."""
+    """Return the folder with a release's jars, with an archive of their classes beside it. Without them the
+    test is skipped, or fails under CI."""
     try:
-        return fetch_jars(java, release)
+        jars = fetch_jars(java, release)
     except Unavailable as error:
         why = str(error)
+    else:
+        if not release.zookeeper and not release.alone:
+            archive.make(java, jars, free_ports(2))
+        return jars
     missing(why)
 
 
@@ -218,9 +223,7 @@ def spark_java(kafka_java: Path) -> Iterator[None]:
 @pytest.fixture(scope="session")
 def kafka_runtime(kafka_java: Path) -> tuple[Path, Path]:
     """A Java and the folder with Apache Kafka's jars."""
-    jars = jars_of(kafka_java, KAFKA_4)
-    archive.make(kafka_java, jars, free_ports(2))
-    return kafka_java, jars
+    return kafka_java, jars_of(kafka_java, KAFKA_4)
 
 
 @pytest.fixture(scope="session")
