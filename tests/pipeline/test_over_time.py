@@ -3,10 +3,9 @@
 import math
 import shutil
 import threading
-import time
 import tracemalloc
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from kview.recording.fact_schema import GROUP_LAGS
 from kview.recording.manifest import Manifest, SegmentEntry, write_manifest
 from kview.recording.schema import OBSERVATIONS
 from tests.recording.runs_with_facts import Seen, folded, recorded, two_incidents_seen
+from tests.waiting import wait_until
 from tests.worlds import default_world
 
 START_MS = 1_760_000_000_000
@@ -264,12 +264,15 @@ def test_only_the_newest_of_the_questions_that_wait_is_answered(tmp_path: Path) 
     courses = Courses(folders)
     asked = [CourseOf("", (group,), UNKNOWN, START_MS + 90_000) for group in ("a", "b", "c")]
     with ThreadPoolExecutor(3) as pool:
-        answers = [pool.submit(courses.read, asked[0])]
+
+        def ask(question: CourseOf) -> Future[Course | None]:
+            answer = pool.submit(courses.read, question)
+            wait_until(lambda: courses._newest is question, "it waits")
+            return answer
+
+        answers = [ask(asked[0])]
         assert first_reads.wait(10)
-        for each in asked[1:]:
-            answers.append(pool.submit(courses.read, each))
-            while courses._newest is not each:
-                time.sleep(0.001)
+        answers += map(ask, asked[1:])
         go_on.set()
         assert [answer.result() is None for answer in answers] == [False, True, False]
 

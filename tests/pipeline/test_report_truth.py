@@ -284,6 +284,7 @@ def check_sizes(made: Report, book: Ledger, seconds: range) -> None:
     assert growth["clicks",]["bytes_last"] < size / 2 and limit == pytest.approx(720_000, rel=0.05)
 
 
+@pytest.mark.slow  # test_report.py and test_kernel.py count the same records another way
 def test_every_table_says_what_the_engine_counted(spark: SparkContext, tmp_path: Path) -> None:
     book = record_played(tmp_path / "r", world(), 300, ACTS)
     made = report_on(spark, tmp_path / "scratch", tmp_path / "r", question=Question(price_per_gb=0.5))
