@@ -255,13 +255,16 @@ def read_rate(commits: Commits, now_ms: int) -> Floats:
     """
     size = len(commits.committed)
     turns_ms = TURNS_KEPT * commits.gap_ms
-    since_ms = now_ms - np.maximum(READ_WINDOW_MS, turns_ms)
-    earliest_ms = since_ms.min(initial=now_ms)
-    within = [then for then in commits.history[:-1] if then.at_ms >= earliest_ms]
+    longest_ms = int(turns_ms.max(initial=READ_WINDOW_MS))
+    within = [then for then in commits.history[:-1] if then.at_ms >= now_ms - longest_ms]
     if not within or not size:
         return np.full(size, np.nan)
-    first = np.searchsorted([then.at_ms for then in within], since_ms)
-    after_gap = commits.resumed_ms > since_ms
+    window_ms: Longs | int = READ_WINDOW_MS
+    first = np.zeros(size, np.int64)
+    if longest_ms > READ_WINDOW_MS:
+        window_ms = np.maximum(READ_WINDOW_MS, turns_ms)
+        first = np.searchsorted([then.at_ms for then in within], now_ms - window_ms)
+    after_gap = commits.resumed_ms > now_ms - window_ms
     then = _since(within, commits, np.minimum(first, len(within) - 1), after_gap)
     known = (first < len(within)) & (then.committed > NO_OFFSET) & (commits.committed > NO_OFFSET)
     both_moved = known & (then.moved_ms != UNKNOWN) & (commits.moves > then.moves)
@@ -286,15 +289,24 @@ def _since(
 ) -> CommitsThen:
     """Return the layer from which to count in each row: the `first` one, or after a gap the first one from
     there on with a move since then."""
-    if not after_gap.any() and not (first != first[:1]).any():
-        return within[int(first[0])]
+    if not first.any() and not after_gap.any():
+        return within[0]
     layer = first
     if after_gap.any():
         timed = np.array(
             [(then.moved_ms > commits.resumed_ms) & (first <= at) for at, then in enumerate(within)]
         )
         layer = np.where(after_gap & timed.any(0), timed.argmax(0), first)
-    rows = np.arange(len(layer))
-    names = [name for name in CommitsThen.__struct_fields__ if name != "at_ms"]
-    picked = {name: np.array([getattr(then, name) for then in within])[layer, rows] for name in names}
-    return CommitsThen(at_ms=within[0].at_ms, **picked)
+    counts = np.bincount(layer)
+    usual = within[int(counts.argmax())]
+    others = [(then, np.flatnonzero(layer == at)) for at, then in enumerate(within[: len(counts)])]
+    others = [(then, rows) for then, rows in others if then is not usual and len(rows)]
+    if not others:
+        return usual
+    picked = {}
+    for name in CommitsThen.__struct_fields__:
+        if name != "at_ms":
+            picked[name] = column = getattr(usual, name).copy()
+            for then, rows in others:
+                column[rows] = getattr(then, name)[rows]
+    return CommitsThen(at_ms=usual.at_ms, **picked)
