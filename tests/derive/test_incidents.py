@@ -103,15 +103,17 @@ def test_a_lost_broker_is_not_in_the_isr_after_it_although_another_copy_came_bac
     assert (hit.isr_before, set(hit.isr_after)) == (before, {*before, back} - {lost})
 
 
-def test_a_partition_that_a_broker_led_only_since_the_last_observation_counts_as_led_by_it() -> None:
-    """Its preferred election and the crash of its new leader lie between two observations."""
+@pytest.mark.parametrize("silent_s", [0, 3])
+def test_a_partition_that_a_lost_broker_is_elected_to_lead_counts_as_led_by_it(silent_s: int) -> None:
+    """Its preferred election comes after the crash, before the controller has noticed that."""
     world = default_world()
     log = world.log("invoice", 3)
     preferred, other = log.leader, log.isr[1]
     world._lead(log, other)
     snapshots = [world.tick() for _ in range(25)]
-    world._lead(log, preferred)
     world.crash(preferred)
+    snapshots += [world.tick() for _ in range(silent_s)]
+    world._lead(log, preferred)
     made = [*views([*snapshots, *(world.tick() for _ in range(12))])]
     incident = only(made[-1])
     hit = {(one.topic, one.partition): one for one in incident.hit}["invoice", 3]

@@ -191,7 +191,7 @@ def _begin_brokers(before: Incidents, step: Step, none_since: int) -> Incidents:
     silent = [broker for broker in new if since[broker][1]]
     began_ms = min(ms for ms, _ in since.values())
     ends = hits.leaders_ends(step.then, step.changed_ms, step.alignment)
-    hit = hits.hit_by(before.layers, Layer.of(step.now.snapshot.partitions, step.now_ms), new, began_ms, ends)
+    hit = hits.hit_by(before.layers, new, began_ms, ends)
     going: list[Open] = []
     ended = list(before.closed)
     joined = False

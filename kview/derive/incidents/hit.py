@@ -149,29 +149,29 @@ def _wide(matrix: IdMatrix, width: int) -> IdMatrix:
     return np.pad(matrix, ((0, 0), (0, width - matrix.shape[1])), constant_values=NO_BROKER)
 
 
-def hit_by(
-    layers: tuple[Layer, ...], now: Layer, brokers: Collection[int], began_ms: int, ends: Longs
-) -> Hit:
+def hit_by(layers: tuple[Layer, ...], brokers: Collection[int], began_ms: int, ends: Longs) -> Hit:
     """Return the partitions that `brokers` led, or in whose ISR they were, shortly before `began_ms`.
 
-    Those that they still lead `now` count as led by them, even if they have led them only since the last
-    observation.
     `ends` are the log ends of the leaders before, with the rows of `Partitions`.
     """
     ids = np.array(sorted(brokers), np.int32)
-    led_late = np.flatnonzero(np.isin(now.leader, ids) & (now.leader != layers[-1].leader)).astype(np.int64)
     following = [layer.at_ms for layer in layers[1:]]
     recent = [
         layer
         for layer, until_ms in zip(layers, [*following, None], strict=True)
         if until_ms is None or until_ms > began_ms - LEFT_BEFORE_MS
     ]
-    hit = _of_layer(now, led_late, np.full(len(ends), UNKNOWN), True) if len(led_late) else Hit.none()
+    hit = Hit.none()
     for of_leader in (True, False):
         for layer in reversed(recent):
             mask = np.isin(layer.leader, ids) if of_leader else np.isin(layer.isr, ids).any(1)
             hit = hit.with_more(_of_layer(layer, np.flatnonzero(mask).astype(np.int64), ends, of_leader))
     return hit
+
+
+def led(layer: Layer, rows: Longs) -> Hit:
+    """Return these partitions as lost with their leaders of a layer, whose log ends nobody has read."""
+    return _of_layer(layer, rows, np.full(len(layer.leader), UNKNOWN), True)
 
 
 def hit_rows(rows: Longs, layers: tuple[Layer, ...], ends: Longs) -> Hit:
