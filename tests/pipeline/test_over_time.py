@@ -80,6 +80,24 @@ def test_the_lag_is_that_of_the_views_until_the_last_observation(tmp_path: Path,
     assert max(course(tmp_path / "r", last_ms(run), "audit-export").behind_s) == max(behind_ms) / 1000
 
 
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_the_lag_of_a_group_ends_where_it_is_gone(tmp_path: Path, is_closed: bool) -> None:
+    world, snapshots = default_world(), []
+    for second in range(30):
+        if second == 25:
+            world.groups = [group for group in world.groups if group.name != "audit-export"]
+        snapshots.append(world.tick())
+    run = folded(snapshots)
+    writer = recorded(tmp_path / "r", run)
+    if is_closed:
+        writer.close()
+    known = np.isfinite(course(tmp_path / "r", last_ms(run), "audit-export", topic="audit-log").lag)
+    gone_s = run[25].snapshot.observation.ended_ms // 1000 - run[0].snapshot.observation.ended_ms // 1000
+    assert known[: gone_s - 1].all() and not known[gone_s + 1 :].any() and len(known) > gone_s + 1
+    stays = np.isfinite(course(tmp_path / "r", last_ms(run), "audit-export", "billing").lag)
+    assert stays.all()
+
+
 def test_records_are_those_of_the_figures_per_second(tmp_path: Path) -> None:
     run = two_incidents_seen()
     recorded(tmp_path / "r", run, segment_s=20.0, small_segment_bytes=0).close()
