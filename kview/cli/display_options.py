@@ -107,7 +107,8 @@ _OBSERVING = (
     click.option(
         "--once",
         is_flag=True,
-        help="Print one block and exit. It takes one interval: a rate needs two observations.",
+        help="Print one block and exit. It takes one interval: a rate needs two observations. With"
+        " groups that are read in turn, it goes on until all have been read, for 5 minutes at most.",
     ),
     click.option(
         "--record",

@@ -45,9 +45,20 @@ def label(key: Key) -> str:
 ALL_IN_JSON = "--format json lists all of them"
 
 
-def and_alike(others: int) -> str:
-    """Return what follows the name of a group that stands for others that do the same, '' if it does not."""
-    return f", the worst of {words.plural(others + 1, 'group')} like it ({ALL_IN_JSON})" if others else ""
+def and_alike(findings: Sequence[CheckFinding]) -> str:
+    """Return what follows the name of a group that stands for others that do the same, '' for one alone.
+
+    It says how many records all of them have not read, or have lost.
+    """
+    if len(findings) < 2:
+        return ""
+    is_loss = findings[0].kind is CheckKind.GROUP_LOST_RECORDS
+    sums = [(each.amount, each.is_bound) if is_loss else (each.lag, each.lag_is_bound) for each in findings]
+    known = [records for records, _ in sums if records != UNKNOWN]
+    is_bound = len(known) < len(sums) or any(is_bound for _, is_bound in sums)
+    together = words.at_least(words.plural(sum(known), "record"), is_bound)
+    all_of_them = f": {together} {'lost' if is_loss else 'behind'} in all" if known else ""
+    return f", the worst of {words.plural(len(findings), 'group')} like it{all_of_them} ({ALL_IN_JSON})"
 
 
 def sentence(finding: CheckFinding, now_ms: int) -> str:

@@ -45,6 +45,10 @@ WORDS: Mapping[NoticeKind, str] = {
     NoticeKind.RECORDING_INTERRUPTED: "{lost}; trying again every 10 s",
     NoticeKind.RECORDING_AGAIN: "recording continues: {count} left out since {since_ms}",
     NoticeKind.PROFILE_NOT_SHOWN: "{name} cannot be shown: {error}",
+    NoticeKind.GROUPS_AWAITED: "{unread:,} of {groups:,} groups have not been read yet: kview reads a few at"
+    " a time, for {limit_s:.0f} s at most",
+    NoticeKind.GROUPS_LEFT_OUT: "{unread:,} of {groups:,} groups have not been read after {limit_s:.0f} s:"
+    " their lag is not known",
     NoticeKind.PROPERTIES_UNUSED: "kview does not use these settings in {file}: {keys}",
 }
 

@@ -175,6 +175,9 @@ class CheckFinding:
     """The finding of the headline that this one is."""
     transaction: Finding | None = None
     """The headline's finding about the transaction."""
+    lag: int = UNKNOWN
+    """Records that the group has not read yet."""
+    lag_is_bound: bool = False
     behind_ms: int = UNKNOWN
     is_bound: bool = False
     """Whether `behind_ms` or `amount` is only a lower bound."""

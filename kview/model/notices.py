@@ -46,6 +46,8 @@ class NoticeKind(StrEnum):
     RECORDING_AGAIN = "recording again"
     PROPERTIES_UNUSED = "properties unused"
     PROFILE_NOT_SHOWN = "profile not shown"
+    GROUPS_AWAITED = "groups awaited"
+    GROUPS_LEFT_OUT = "groups left out"
 
 
 STICKY = frozenset(
@@ -98,6 +100,8 @@ _SEVERITIES: Mapping[NoticeKind, Severity] = {
     NoticeKind.RECORDING_AGAIN: Severity.GOOD,
     NoticeKind.PROPERTIES_UNUSED: Severity.CALM,
     NoticeKind.PROFILE_NOT_SHOWN: Severity.WARN,
+    NoticeKind.GROUPS_AWAITED: Severity.CALM,
+    NoticeKind.GROUPS_LEFT_OUT: Severity.WARN,
 }
 
 

@@ -228,7 +228,11 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
         Column("records_out_gap", Unit.RECORDS, "Records out over intervals too long for a rate."),
         Column("lag_most", Unit.RECORDS, "The greatest lag in records."),
         Column("lag_most_ms", Unit.TIME, "When it was first seen."),
-        Column("behind_most", Unit.MILLISECONDS, "The greatest lag in time."),
+        Column(
+            "behind_most",
+            Unit.MILLISECONDS,
+            "The greatest lag in time, interpolated between readings of the log.",
+        ),
         Column("behind_most_ms", Unit.TIME, "When it was first seen."),
         Column("above_ms", Unit.MILLISECONDS, "Time with a lag in time above the threshold of the report."),
         Column("lag_known_ms", Unit.MILLISECONDS, "Time in which the lag in time was known."),

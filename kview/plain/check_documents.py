@@ -63,6 +63,8 @@ def _finding(outcome: Outcome, finding: CheckFinding) -> schema_check.CheckFindi
         verdict=Verdict(finding.verdict) if finding.verdict else None,
         reason=Reason(finding.reason) if finding.reason else None,
         headline_kind=finding.headline,
+        lag_records=known(finding.lag),
+        lag_is_bound=finding.lag_is_bound,
         behind_ms=known(finding.behind_ms),
         is_bound=finding.is_bound,
         is_estimate=finding.is_estimate,

@@ -1,7 +1,7 @@
 """The outcome of a check as lines of text: one for each finding, and one for all that others explain."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 
 from kview.derive.checks.outcome import Outcome
@@ -63,27 +63,27 @@ def _listed(outcome: Outcome, findings: Sequence[CheckFinding]) -> Iterator[str]
         if listed[finding.kind] <= MOST_OF_A_KIND:
             sign = glyphs.SIGNS[finding.level]
             said = checks.sentence(finding, outcome.at_ms)
-            label = checks.label(finding.key) + checks.and_alike(alike[finding.key])
+            label = checks.label(finding.key) + checks.and_alike(alike.get(finding.key, ()))
             yield f"{sign} {finding.level}{_GAP}{label}{_GAP}{said}"
         elif listed[finding.kind] == total[finding.kind]:
             rest = total[finding.kind] - MOST_OF_A_KIND
             yield f"  + {rest:,} more {finding.kind}: {checks.ALL_IN_JSON}"
 
 
-def _folded(findings: Sequence[CheckFinding]) -> tuple[list[CheckFinding], Counter[Key]]:
+def _folded(
+    findings: Sequence[CheckFinding],
+) -> tuple[list[CheckFinding], Mapping[Key, Sequence[CheckFinding]]]:
     """Return findings of which those about groups that do the same are one, that of the worst of them, and
-    how many others it stands for, by its key.
+    all those for which it stands, by its key.
 
     Nothing is folded where a person can read all.
     """
     of_groups = [finding for finding in findings if finding.kind in GROUP_KINDS]
     if len(of_groups) <= MOST_GROUPS_LISTED:
-        return list(findings), Counter()
-    left_out, others = set(), Counter[Key]()
-    for worst, *rest in worst_findings(of_groups):
-        others[worst.key] = len(rest)
-        left_out |= {finding.key for finding in rest}
-    return [finding for finding in findings if finding.key not in left_out], others
+        return list(findings), {}
+    alike = {same[0].key: same for same in worst_findings(of_groups)}
+    left_out = {finding.key for same in alike.values() for finding in same[1:]}
+    return [finding for finding in findings if finding.key not in left_out], alike
 
 
 def _not_judged(outcome: Outcome) -> Iterator[str]:

@@ -17,6 +17,7 @@ from kview.plain.schema_fields import (
     in_partitions,
     meaning,
     moment,
+    records,
 )
 from kview.plain.schema_groups import GROUP_TYPES
 
@@ -126,6 +127,8 @@ class CheckFinding(Struct, gc=False):
             " controllers have no majority, quorum_silent if nobody answers about them."
         ),
     ]
+    lag_records: Annotated[int | None, records("That the group has not read yet.")]
+    lag_is_bound: Annotated[bool, meaning("Whether lag_records is only a lower bound.")]
     behind_ms: Annotated[int | None, duration("The group's lag in time.")]
     is_bound: Annotated[bool, meaning("Whether behind_ms or amount is only a lower bound.")]
     is_estimate: Annotated[bool, meaning("Whether behind_ms is only an estimate.")]

@@ -128,7 +128,8 @@ GROUP_LAGS = pa.schema(
 )
 """The lag of each group, with a row when something about it changed, at least every 10 s, and when a segment
 is closed. Everything in the row held for `interval_ms` until `observed_ms`, so sums over rows are exact. A
-segment that was killed lacks up to the last 10 s of groups that did not change.
+group that is gone has a last row, of no time, in which nothing is known. A segment that was killed lacks up
+to the last 10 s of groups that did not change.
 
 `lag` is in records, `behind_ms` in time. The worst partition is the one furthest behind in time, or if that
 is not known, in records; null if no partition's lag is known."""

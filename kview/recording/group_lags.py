@@ -91,6 +91,10 @@ class GroupLags:
         if (unwritten := ended & (last.covered_ms < last.at_ms)).any():
             rows = np.flatnonzero(unwritten)
             yield _picked(last.columns, last.at_ms, last.at_ms - last.covered_ms[rows], rows)
+        gone = np.ones(len(last.names), np.bool_)
+        gone[before[~is_new]] = False
+        if gone.any():
+            yield _gone(last.columns, now_ms, np.flatnonzero(gone))
         due = changed | (now_ms - written_ms >= EVERY_MS)
         if due.any():
             rows = np.flatnonzero(due)
@@ -145,6 +149,17 @@ def _where(worst: Longs, column: Array, at: Longs, fill: object, dtype: type) ->
 def _picked(columns: dict[str, Array], at_ms: int, interval_ms: Longs, rows: Longs) -> LagRows:
     picked = {name: column[rows] for name, column in columns.items()}
     return LagRows(np.full(len(rows), at_ms, np.int64), interval_ms, picked)
+
+
+def _gone(columns: dict[str, Array], at_ms: int, rows: Longs) -> LagRows:
+    """Return rows that say that groups are gone: nothing is known of them but their name."""
+    fills: dict[str, object] = {"O": None, "b": False}
+    nothing = {
+        name: np.full(len(rows), fills.get(column.dtype.kind, UNKNOWN), column.dtype)
+        for name, column in columns.items()
+    }
+    no_time = np.zeros(len(rows), np.int64)
+    return LagRows(np.full(len(rows), at_ms, np.int64), no_time, nothing | {"group": columns["group"][rows]})
 
 
 def _positions(names: Strings, wanted: Strings) -> Longs:

@@ -172,8 +172,9 @@ def not_shown(name: str, error: BaseException) -> Notice:
 class Fleet:
     """The clusters of a run. Implements `Clusters`.
 
-    With several clusters to begin with, there is a screen of all of them, and one that cannot be reached is
-    tried again. A cluster that is opened later and cannot be reached leads back to the one before.
+    With several clusters to begin with, there is a screen of all of them, and one that cannot be reached or
+    observed is tried again. A cluster that is opened later and cannot be reached leads back to the one
+    before.
     """
 
     def __init__(self, begin_with: Sequence[Shown], others: Others | None) -> None:
@@ -293,11 +294,7 @@ class Fleet:
 
     def _on_error(self, kept: Kept) -> None:
         self._failed.add(kept.name)
-        error = kept.timeline.error
-        assert error is not None
-        if self.is_several and kept.name in self._of_fleet:
-            kept.timeline.say_why(not_shown(kept.name, error))
-        elif len(self._kept) == 1:
+        if len(self._kept) == 1:
             self._end_by(kept)
 
     def _end_by(self, kept: Kept) -> None:

@@ -319,14 +319,14 @@ def _connect_again(
 class ObservingFeed(Generic[V]):
     """Observes a source, folds and calls back, all on a daemon thread. Implements `kview.model.ports.Feed`.
 
-    If an error ends the thread, which can only happen before the first view, `error` is set and then `on_end`
-    is called once, on that thread.
+    If an error ends the thread, which can only happen before the first view and not if `patient`, `error` is
+    set and then `on_end` is called once, on that thread.
     """
 
     def __init__(
         self, source: Source, new_fold: Callable[[], Fold[V]], interval_s: float, patient: bool = False
     ) -> None:
-        """`patient`: a cluster that cannot be reached at first is tried again."""
+        """`patient`: after a failure before the first view there is another attempt, also after a bug."""
         self._patient = patient
         self._source = source
         self._new_fold = new_fold
@@ -334,6 +334,7 @@ class ObservingFeed(Generic[V]):
         self._ending = threading.Event()
         self._calling = threading.Lock()
         self._thread: threading.Thread | None = None
+        self._shown, self._failed = 0, False
         self.error: BaseException | None = None
         self.on_end: Callable[[], None] = lambda: None
 
@@ -361,26 +362,45 @@ class ObservingFeed(Generic[V]):
             self._thread.join(STOP_WITHIN_S)
 
     def _run(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
-        shown = 0
+        back_off = Backoff(FIRST_BACK_OFF_S, MAX_BACK_OFF_S)
         try:
-            for item in views(
-                self._source, self._new_fold, self._interval_s, self._ending.wait, patient=self._patient
-            ):
-                with self._calling:
-                    if self._ending.is_set():
-                        return
-                    if isinstance(item, Notice):
-                        on_notice(item)
-                    else:
-                        on_view(item)
-                shown += 1
-                if shown in FROZEN_AFTER:
-                    gc.freeze()
-                trim_memory()
-        except Exception as error:
-            with self._calling:
-                if not self._ending.is_set():
-                    self.error = error
-                    self.on_end()
+            while True:
+                try:
+                    self._observe(on_view, on_notice)
+                    return
+                except Exception as error:
+                    with self._calling:
+                        if self._ending.is_set():
+                            return
+                        if not self._patient:
+                            self.error = error
+                            self.on_end()
+                            return
+                        _log.exception("observing failed, and begins again")
+                        self._failed = True
+                        bug = f"{type(error).__name__}: {error}"
+                        on_notice(Notice(NoticeKind.OBSERVING_FAILED, {"bug": bug}))
+                if self._ending.wait(back_off.pause_s):
+                    return
+                back_off.failed()
         finally:
             self._source.close()
+
+    def _observe(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
+        for item in views(
+            self._source, self._new_fold, self._interval_s, self._ending.wait, patient=self._patient
+        ):
+            with self._calling:
+                if self._ending.is_set():
+                    return
+                if isinstance(item, Notice):
+                    on_notice(item)
+                else:
+                    if self._failed:
+                        on_notice(Notice(NoticeKind.OBSERVING_AGAIN))
+                        self._failed = False
+                    on_view(item)
+            self._shown += 1
+            if self._shown in FROZEN_AFTER:
+                gc.freeze()
+            trim_memory()

@@ -16,7 +16,8 @@ from kview.derive.view import View
 from kview.errors import KviewError
 from kview.language import glyphs, notices
 from kview.language.errors import sentence
-from kview.model.notices import Notice
+from kview.model.notices import Notice, NoticeKind
+from kview.model.units import UNKNOWN
 from kview.plain.blocks import block
 from kview.plain.documents import document
 from kview.run.observing import STOP_WITHIN_S, Fold, Source, Taker, new_fold, views
@@ -26,8 +27,12 @@ from kview.run.settings import Display, Format
 OBSERVATIONS_FOR_RATES = 2
 """The number of observations that `--once` makes, because a rate needs two."""
 
-MOST_OBSERVATIONS_ONCE = 20
-"""The most observations that `--once` makes until all groups have been read, if they are read in turn."""
+AWAITED_OBSERVATIONS = 20
+"""After so many observations, `--once` says that it goes on because groups are read in turn."""
+
+MOST_ONCE_MS = 300_000
+"""How long `--once` goes on until all groups have been read. Brokers before 3.0 are asked about three at a
+time."""
 
 INTERNAL_ERROR = 70
 """The exit code after a bug, as of `kview check`."""
@@ -131,7 +136,7 @@ def _print_source(printed: Printed, ending: threading.Event, is_one_of_several: 
     source, name, display, takers, hear = printed
     fold: Callable[[], Fold[View]] = partial(new_fold, display.ignore_groups, takers)
     patient = (display.quiet or is_one_of_several) and not display.once
-    fit, seen = _fit(display.ascii_only), 0
+    fit, seen, first_ms = _fit(display.ascii_only), 0, UNKNOWN
     try:
         with until_nobody_reads():
             for item in views(source, fold, display.interval_ms / 1000, ending.wait, patient=patient):
@@ -141,8 +146,16 @@ def _print_source(printed: Printed, ending: threading.Event, is_one_of_several: 
                         hear(item)
                     continue
                 seen += 1
-                if display.once and (seen < OBSERVATIONS_FOR_RATES or _waits(item, seen)):
-                    continue
+                if display.once:
+                    now_ms = item.snapshot.observation.ended_ms
+                    first_ms = now_ms if first_ms == UNKNOWN else first_ms
+                    unread = _unread(item)
+                    # The clock may be set back.
+                    is_over = abs(now_ms - first_ms) >= MOST_ONCE_MS
+                    if unread and (is_over or seen == AWAITED_OBSERVATIONS):
+                        _say(_of_groups(item, unread, is_over), printed, is_one_of_several)
+                    if seen < OBSERVATIONS_FOR_RATES or (unread and not is_over):
+                        continue
                 if not display.quiet:
                     _print(item, name, display, fit, is_one_of_several)
                 if display.once:
@@ -161,10 +174,17 @@ def _end(number: int, frame: FrameType | None) -> NoReturn:
     sys.exit(128 + number)
 
 
-def _waits(view: View, seen: int) -> bool:
-    """Return whether the next observations read groups that have not been read yet."""
+def _unread(view: View) -> int:
+    """Return the number of groups that the next observations read for the first time."""
     groups = view.snapshot.groups
-    return seen < MOST_OBSERVATIONS_ONCE and bool((groups.unread & (groups.error == "")).any())
+    return int((groups.unread & (groups.error == "")).sum())
+
+
+def _of_groups(view: View, unread: int, is_over: bool) -> str:
+    """Return what to say while groups are unread, or when there is no more time for them."""
+    kind = NoticeKind.GROUPS_LEFT_OUT if is_over else NoticeKind.GROUPS_AWAITED
+    values = {"unread": unread, "groups": len(view.snapshot.groups), "limit_s": MOST_ONCE_MS / 1000}
+    return notices.text(Notice(kind, values))
 
 
 def print_views(shown: Iterable[View], name: str, display: Display) -> int:

@@ -157,6 +157,22 @@ def test_a_rate_between_commits_is_that_of_the_commits_until_one_is_overdue() ->
     assert rates[2] < 300
 
 
+@pytest.mark.parametrize("turns", [1, 2, 3])
+def test_a_group_that_is_read_in_turn_keeps_its_rate_for_two_turns(turns: int) -> None:
+    """It is asked in every so many observations, which are 10 s apart. The history goes back for a minute."""
+    known, rates, read_ms = Commits.none(1), [], 0
+    for at_ms in range(0, 400_000, 10_000):
+        is_read = at_ms % (turns * 10_000) == 0 and at_ms <= 240_000
+        read_ms = at_ms if is_read else read_ms
+        read = reading(10**6 + read_ms, NOW + read_ms, end=10**6 + read_ms, rate=1000.0)
+        known = follow(known, replace(read, fresh=np.array([is_read]), now_ms=NOW + at_ms))
+        rates.append((at_ms, float(read_rate(known, NOW + at_ms)[0])))
+    kept_ms = min(max(15_000, 2 * turns * 10_000), 60_000 - 10_000)
+    early = 3 * turns * 10_000
+    assert {rate for at_ms, rate in rates if early <= at_ms < 240_000 + kept_ms} == {1000.0}
+    assert all(np.isnan(rate) for at_ms, rate in rates if at_ms >= 240_000 + kept_ms)
+
+
 @pytest.mark.parametrize("interval_ms", [5000, 8000])
 @pytest.mark.parametrize("phase_ms", [400, 2500])
 def test_a_steady_group_reads_at_its_rate_after_nobody_looked_for_a_minute(

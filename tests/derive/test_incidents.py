@@ -103,6 +103,26 @@ def test_a_lost_broker_is_not_in_the_isr_after_it_although_another_copy_came_bac
     assert (hit.isr_before, set(hit.isr_after)) == (before, {*before, back} - {lost})
 
 
+@pytest.mark.parametrize("silent_s", [0, 3])
+def test_a_partition_that_a_lost_broker_is_elected_to_lead_counts_as_led_by_it(silent_s: int) -> None:
+    """Its preferred election comes after the crash, before the controller has noticed that."""
+    world = default_world()
+    log = world.log("invoice", 3)
+    preferred, other = log.leader, log.isr[1]
+    world._lead(log, other)
+    snapshots = [world.tick() for _ in range(25)]
+    world.crash(preferred)
+    snapshots += [world.tick() for _ in range(silent_s)]
+    world._lead(log, preferred)
+    made = [*views([*snapshots, *(world.tick() for _ in range(12))])]
+    incident = only(made[-1])
+    hit = {(one.topic, one.partition): one for one in incident.hit}["invoice", 3]
+    assert (hit.leader_before, hit.leader_after, hit.moved) == (preferred, log.leader, True)
+    assert log.leader != preferred and hit.epoch_after == hit.epoch_before + 1 == log.epoch
+    elected = incident.phase(PhaseKind.ELECTED)
+    assert elected and elected.count == incident.moved == elected.total - incident.leaderless == 3
+
+
 def test_records_gone_are_known_from_the_election_on(crash: list[View]) -> None:
     assert {only(view).gone for view in crash[HEALTHY_S : HEALTHY_S + 9]} == {UNKNOWN}
     assert {only(view).gone for view in crash[HEALTHY_S + 9 :]} == {12}

@@ -30,6 +30,12 @@ READS_A_FRAME = 50
 HOLD_BYTES = 1 << 24
 """Raw output kept for a look at its bytes: minutes of a dashboard."""
 
+COLOURS = re.compile(rb"\x1b\[[\d;]*m")
+"""Most of a frame's bytes, and nothing of its text: the emulator, which takes a byte at a time, gets none."""
+
+BEGUN = re.compile(rb"\x1b(\[[\d;]*)?\Z")
+"""The beginning of a sequence that may be one of them."""
+
 
 class PseudoTerminal:
     """A process on a pseudo-terminal of its own, read by a terminal emulator.
@@ -59,6 +65,8 @@ class PseudoTerminal:
         self.child.delaybeforesend = None
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
+        self._begun = b""
+        self._lines: dict[int, str] = {}
         self.raw = bytearray()
         self.closed = False
 
@@ -79,11 +87,23 @@ class PseudoTerminal:
                 return
             if len(self.raw) < HOLD_BYTES:
                 self.raw += data
-            self._stream.feed(data)
+            self._draw(data)
+
+    def _draw(self, data: bytes) -> None:
+        """Let the emulator draw what was written, but for its colours."""
+        data = COLOURS.sub(b"", self._begun + data)
+        begun = BEGUN.search(data)
+        self._begun = begun[0] if begun else b""
+        self._stream.feed(data.removesuffix(self._begun))
 
     def lines(self) -> list[str]:
         """The screen's lines, without the spaces at their ends and the edges of panels."""
-        return [without_edges(line).rstrip() for line in self.screen.display]
+        for row in self.screen.dirty:
+            cells = self.screen.buffer[row]
+            line = "".join(cells[column].data for column in range(self.screen.columns))
+            self._lines[row] = without_edges(line).rstrip()
+        self.screen.dirty.clear()
+        return [self._lines[row] for row in range(self.screen.lines)]
 
     def text(self) -> str:
         """The screen as one text."""

@@ -36,7 +36,7 @@ def local_modes(terminal: PseudoTerminal) -> Any:
         pytest.param(lambda terminal: terminal.press("q"), 0, id="q"),
         pytest.param(lambda terminal: terminal.press("\x03"), 0, id="ctrl-c", marks=pytest.mark.slow),
         pytest.param(send(signal.SIGINT), 128 + signal.SIGINT, id="SIGINT", marks=pytest.mark.slow),
-        pytest.param(send(signal.SIGTERM), 128 + signal.SIGTERM, id="SIGTERM"),
+        pytest.param(send(signal.SIGTERM), 128 + signal.SIGTERM, id="SIGTERM", marks=pytest.mark.slow),
         pytest.param(send(signal.SIGHUP), 128 + signal.SIGHUP, id="SIGHUP", marks=pytest.mark.slow),
     ],
 )

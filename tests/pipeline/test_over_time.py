@@ -3,10 +3,9 @@
 import math
 import shutil
 import threading
-import time
 import tracemalloc
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from kview.recording.fact_schema import GROUP_LAGS
 from kview.recording.manifest import Manifest, SegmentEntry, write_manifest
 from kview.recording.schema import OBSERVATIONS
 from tests.recording.runs_with_facts import Seen, folded, recorded, two_incidents_seen
+from tests.waiting import wait_until
 from tests.worlds import default_world
 
 START_MS = 1_760_000_000_000
@@ -78,6 +78,24 @@ def test_the_lag_is_that_of_the_views_until_the_last_observation(tmp_path: Path,
     assert run[0].snapshot.groups.group[0] == "audit-export"
     behind_ms = [int(seen.view.groups.behind_ms[0]) for seen in run]
     assert max(course(tmp_path / "r", last_ms(run), "audit-export").behind_s) == max(behind_ms) / 1000
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_the_lag_of_a_group_ends_where_it_is_gone(tmp_path: Path, is_closed: bool) -> None:
+    world, snapshots = default_world(), []
+    for second in range(30):
+        if second == 25:
+            world.groups = [group for group in world.groups if group.name != "audit-export"]
+        snapshots.append(world.tick())
+    run = folded(snapshots)
+    writer = recorded(tmp_path / "r", run)
+    if is_closed:
+        writer.close()
+    known = np.isfinite(course(tmp_path / "r", last_ms(run), "audit-export", topic="audit-log").lag)
+    gone_s = run[25].snapshot.observation.ended_ms // 1000 - run[0].snapshot.observation.ended_ms // 1000
+    assert known[: gone_s - 1].all() and not known[gone_s + 1 :].any() and len(known) > gone_s + 1
+    stays = np.isfinite(course(tmp_path / "r", last_ms(run), "audit-export", "billing").lag)
+    assert stays.all()
 
 
 def test_records_are_those_of_the_figures_per_second(tmp_path: Path) -> None:
@@ -264,12 +282,15 @@ def test_only_the_newest_of_the_questions_that_wait_is_answered(tmp_path: Path) 
     courses = Courses(folders)
     asked = [CourseOf("", (group,), UNKNOWN, START_MS + 90_000) for group in ("a", "b", "c")]
     with ThreadPoolExecutor(3) as pool:
-        answers = [pool.submit(courses.read, asked[0])]
+
+        def ask(question: CourseOf) -> Future[Course | None]:
+            answer = pool.submit(courses.read, question)
+            wait_until(lambda: courses._newest is question, "it waits")
+            return answer
+
+        answers = [ask(asked[0])]
         assert first_reads.wait(10)
-        for each in asked[1:]:
-            answers.append(pool.submit(courses.read, each))
-            while courses._newest is not each:
-                time.sleep(0.001)
+        answers += map(ask, asked[1:])
         go_on.set()
         assert [answer.result() is None for answer in answers] == [False, True, False]
 

@@ -18,6 +18,7 @@ from kview.pipeline.report import Question
 from kview.simulate.cluster import Cluster
 from kview.simulate.groups.results import CommitRequest, OffsetToCommit
 from kview.simulate.world import OFFSETS_TOPIC, GroupSpec, ProducerSpec, TopicSpec, World, racked_brokers
+from tests.pipeline.here import HERE
 from tests.pipeline.ledger import (
     OFFLINE,
     SILENT,
@@ -40,9 +41,6 @@ COMMITS_S = 6
 DETECTED_MS = 3_000
 """A hang is believed after 1.5 s, at the next whole second, and a state counts from the observation on that
 saw it."""
-
-MINUTE_S = 60
-"""No outage goes on from one minute to the next."""
 
 READ_S = 92
 """Sizes are read every 30 s and noted once a minute, so the last one can be as old as this."""
@@ -119,10 +117,9 @@ def per_second(counted: Counter[tuple[K, int]], seconds: range, of: Callable[[K]
     return [sums[second] for second in seconds]
 
 
-def nearest_rank(values: list[int], percent: int, moved: int) -> int:
-    """Return a percentile, or the value that is so many ranks away from it."""
-    rank = -(-percent * len(values) // 100) + moved
-    return sorted(values)[min(max(1, rank), len(values)) - 1]
+def nearest_rank(values: list[int], percent: int) -> int:
+    """Return a percentile."""
+    return sorted(values)[max(1, -(-percent * len(values) // 100)) - 1]
 
 
 def named(topic: str) -> Callable[[Any], bool]:
@@ -157,11 +154,8 @@ def check_records(row: dict[str, Any], book: Ledger, seconds: range, of: Callabl
     arrived = per_second(book.records_in, seconds, of)
     assert row["records_in"] == sum(arrived) > 0
     assert row["in_rate"] == pytest.approx(sum(arrived) / len(seconds))
-    # What is not known of some seconds moves a percentile by as many ranks, at most.
-    away = len({second for key, second in book.away if of(key) and second in seconds})
     for percent in (50, 95, 99):
-        least, most = (nearest_rank(arrived, percent, by) for by in (-away, away))
-        assert least <= row[f"in_p{percent}"] <= most, percent
+        assert row[f"in_p{percent}"] == nearest_rank(arrived, percent), percent
     assert row["in_most"] == max(arrived)
     assert row["in_most_ms"] == START_MS + 1000 * (seconds[0] + arrived.index(max(arrived)))
     for name in ("replicated", "cross_rack"):
@@ -180,17 +174,12 @@ def check_states(row: dict[str, Any], book: Ledger, of: Callable[[Any], bool]) -
 
 def check_throughput(made: Report, book: Ledger, seconds: range) -> None:
     rows = rows_of(made, TableName.THROUGHPUT, "topic", "at_ms")
-    compared = 0
     for (topic, at_ms), row in rows.items():
         first_s = (at_ms - START_MS) // 1000
         step = range(max(first_s, seconds[0]), min(first_s + made.step_s, seconds[-1] + 1))
         assert row["known_s"] == len(step) or topic
-        if made.step_s < MINUTE_S and any(named(topic)(key) and second in step for key, second in book.away):
-            continue
-        compared += 1
         for name in ("records_in", "replicated", "cross_rack"):
             assert row[name] == over(getattr(book, name), step, named(topic)), (topic, first_s, name)
-    assert compared > 0.7 * len(rows)
     assert {topic for topic, _ in rows} >= {"", *TOPICS}
     assert len(rows) >= len(seconds) // made.step_s * (1 + len(TOPICS))
 
@@ -208,7 +197,9 @@ def check_brokers(made: Report, book: Ledger, seconds: range) -> None:
         of = named(topic) if topic else lambda key: True  # the whole cluster, internal topics included
         crossed, copied = (over(counted, seconds, of) for counted in (book.cross_rack, book.replicated))
         assert row["cross_rack_share"] == pytest.approx(crossed / copied if copied else None)
-        assert row["cost"] == pytest.approx(row["cross_rack_bytes"] / 1e9 * made.price_per_gb)
+        # The bytes are rounded to whole ones, what they cost is not.
+        per_byte = made.price_per_gb / 1e9
+        assert row["cost"] == pytest.approx(row["cross_rack_bytes"] * per_byte, abs=per_byte)
 
 
 def check_groups(made: Report, book: Ledger, seconds: range) -> None:
@@ -228,7 +219,8 @@ def check_groups(made: Report, book: Ledger, seconds: range) -> None:
     assert groups["late",]["rewound"] in (REWOUND * 4, 2 * REWOUND * 4) and groups["late",]["lost"] > 0
     assert groups["slow",]["lag_most"] > 10 * groups["billing",]["lag_most"]
     least_s, most_s = behind_s(book, "slow", "orders", seconds)
-    near_ms = 3_000  # The last observation that counts may be a second earlier, and bounds are whole seconds.
+    # Of what is older than half a minute, one log end a minute is kept, and what lies between is estimated.
+    near_ms = 60_000
     assert 1000 * least_s - near_ms <= groups["slow",]["behind_most"] <= 1000 * most_s + near_ms
 
 
@@ -284,6 +276,7 @@ def check_sizes(made: Report, book: Ledger, seconds: range) -> None:
     assert growth["clicks",]["bytes_last"] < size / 2 and limit == pytest.approx(720_000, rel=0.05)
 
 
+@pytest.mark.slow  # test_report.py and test_kernel.py count the same records another way
 def test_every_table_says_what_the_engine_counted(spark: SparkContext, tmp_path: Path) -> None:
     book = record_played(tmp_path / "r", world(), 300, ACTS)
     made = report_on(spark, tmp_path / "scratch", tmp_path / "r", question=Question(price_per_gb=0.5))
@@ -294,11 +287,12 @@ def test_every_table_says_what_the_engine_counted(spark: SparkContext, tmp_path:
 
 
 @pytest.mark.slow
-def test_so_does_a_report_by_the_minute_on_what_happens_again(spark: SparkContext, tmp_path: Path) -> None:
-    todo = [act for minute in (0, 15) for act in acts(60 * minute)]
-    book = record_played(tmp_path / "r", world(), 1_200, todo)
+def test_so_does_a_report_by_the_minute_on_what_happens_again(tmp_path: Path) -> None:
+    # The second crash is in the same second as the preferred elections of the fifth minute.
+    todo = [act for minute in (0, 4) for act in acts(60 * minute)]
+    book = record_played(tmp_path / "r", world(), 500, todo)
     question = Question(price_per_gb=0.5, step_s=60)
-    made = report_on(spark, tmp_path / "scratch", tmp_path / "r", question=question)
+    made = report_on(HERE, tmp_path / "scratch", tmp_path / "r", question=question)
     assert len(made[TableName.INCIDENTS]) == 4
     check(made, book, known(made))
 

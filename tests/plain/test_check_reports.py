@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from kview.derive.checks.outcome import Outcome, Rules
 from kview.derive.view import Reason, Verdict
 from kview.model.checks import CheckFinding, CheckKind, Judgement, Level, NotJudged, NotJudgedWhy
+from kview.model.units import UNKNOWN
 from kview.plain.check_documents import check_document
 from kview.plain.check_lines import MOST_GROUPS_LISTED, MOST_OF_A_KIND, lines
 from kview.plain.junit import junit
@@ -80,13 +81,14 @@ def test_one_kind_does_not_fill_the_screen() -> None:
     assert rows[-2] == "  + 30 more min_isr_1: --format json lists all of them"
 
 
-def stopped(number: int, behind_ms: int = 60_000) -> CheckFinding:
+def stopped(number: int, behind_ms: int = 60_000, lag: int = 100) -> CheckFinding:
     return CheckFinding(
         CheckKind.GROUP_STOPPED,
         Level.WARN,
         name=f"audit-{number:03}",
         verdict=Verdict.STOPPED,
         reason=Reason.NO_MEMBERS,
+        lag=lag,
         behind_ms=behind_ms,
     )
 
@@ -98,8 +100,18 @@ def test_groups_that_stopped_in_the_same_way_are_one_line_about_the_worst_of_the
     rows = lines(made(*many), "here:9092", UTC).splitlines()
     assert len(rows) == 4, "the head, a line for each kind, and the result"
     said = [row for row in rows if "audit" in row]
-    assert len(said) == 1 and "group_stopped:audit-120, the worst of 121 groups like it (" in said[0]
+    label = "group_stopped:audit-120, the worst of 121 groups like it: 12,100 records behind in all ("
+    assert len(said) == 1 and label in said[0]
     assert "2 h behind" in said[0] and any("group_lost_records:billing  " in row for row in rows)
+
+
+def test_what_groups_that_are_alike_are_behind_in_all_is_a_bound_if_one_lag_is_not_known() -> None:
+    known, unknown = [stopped(number) for number in range(50)], stopped(50, lag=UNKNOWN)
+    _, said, _ = lines(made(*known, unknown), "here:9092", UTC).splitlines()
+    assert "51 groups like it: ≥5,000 records behind in all (" in said
+    nothing = [stopped(number, lag=UNKNOWN) for number in range(50)]
+    _, said, _ = lines(made(*nothing), "here:9092", UTC).splitlines()
+    assert "50 groups like it (" in said
 
 
 def test_the_worst_of_groups_that_lost_records_is_the_one_that_lost_the_most() -> None:
@@ -108,7 +120,7 @@ def test_the_worst_of_groups_that_lost_records_is_the_one_that_lost_the_most() -
         for at in range(MOST_GROUPS_LISTED + 1)
     ]
     _, said, _ = lines(made(*many), "here:9092", UTC).splitlines()
-    assert "etl-39, the worst of 41 groups like it (--format json lists all of them)  " in said
+    assert "etl-39, the worst of 41 groups like it: 821 records lost in all (--format json" in said
     assert "40 records deleted" in said
 
 

@@ -13,7 +13,14 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-from tests.real_kafka.settings import LOGGING, LOOPBACK, SMALL, common, properties
+from tests.real_kafka.settings import (
+    LOGGING,
+    LOGGING_BEFORE_KAFKA_4,
+    LOOPBACK,
+    SMALL,
+    common,
+    properties,
+)
 from tests.waiting import wait_until
 
 CLASS_PATH = "{jars}/*"
@@ -41,6 +48,19 @@ def options(java: Path, jars: Path) -> tuple[str, ...]:
     return (f"-XX:SharedArchiveFile={made}", "-Xshare:auto") if is_made else UNVERIFIED
 
 
+def write_logging(folder: Path) -> None:
+    """Write the files that `logging` names."""
+    (folder / "log4j2.xml").write_text(LOGGING)
+    (folder / "log4j.properties").write_text(LOGGING_BEFORE_KAFKA_4)
+
+
+def logging(folder: Path, jars: Path) -> str:
+    """The flag that configures a node's logging by a file in this folder, which depends on the release."""
+    if any(jars.glob("reload4j-*.jar")):
+        return f"-Dlog4j.configuration=file:{folder / 'log4j.properties'}"
+    return f"-Dlog4j2.configurationFile={folder / 'log4j2.xml'}"
+
+
 def make(java: Path, jars: Path, ports: Sequence[int]) -> None:
     """Make the archive if there is none, with a node on two free ports. Parallel callers wait for each other.
 
@@ -65,14 +85,13 @@ def _starts_and_ends(java: Path, jars: Path, work: Path, written: Path, ports: S
     roles = {"process.roles": "broker,controller", "listeners": listeners}
     config = work / "server.properties"
     config.write_text(properties({**common(work, 1, [controllers]), **roles, **SMALL}))
-    (work / "log4j2.xml").write_text(LOGGING)
+    write_logging(work)
     log = work / "node.log"
 
     def run(*words: str) -> subprocess.Popen[bytes]:
-        logging = f"-Dlog4j2.configurationFile={work / 'log4j2.xml'}"
         with log.open("ab") as output:
             return subprocess.Popen(
-                [java, *HEAP, logging, "-cp", CLASS_PATH.format(jars=jars), *words],
+                [java, *HEAP, logging(work, jars), "-cp", CLASS_PATH.format(jars=jars), *words],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from kview.model.address import Address
+from tests.real_kafka.archive import write_logging
 from tests.real_kafka.asking import (
     PartitionSeen,
     controllers_registered,
@@ -19,8 +20,6 @@ from tests.real_kafka.asking import (
 )
 from tests.real_kafka.nodes import ClusterFailed, Java, Node, free_ports, log_tails, new_uuid
 from tests.real_kafka.settings import (
-    LOGGING,
-    LOGGING_BEFORE_KAFKA_4,
     LOOPBACK,
     QUICK,
     SMALL,
@@ -267,8 +266,7 @@ class RealKafka:
             folder = self.folder / f"node-{node_id}"
             folder.mkdir(parents=True)
             self.nodes[node_id] = Node(node_id, ports.pop(), folder, self.jars)
-        (self.folder / "log4j2.xml").write_text(LOGGING)
-        (self.folder / "log4j.properties").write_text(LOGGING_BEFORE_KAFKA_4)
+        write_logging(self.folder)
         controller_ports = [self.nodes[controller].port for controller in self.controller_ids]
         internal_replicas = {"offsets.topic.replication.factor": str(min(3, self.brokers))}
         for node in self.nodes.values():

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.real_kafka.archive import HEAP, options
+from tests.real_kafka.archive import HEAP, logging, options
 from tests.real_kafka.settings import LOOPBACK, properties
 
 PORTS = range(20000, 32000)
@@ -68,16 +68,13 @@ class Java:
 
     def run(self, node: Node, group: int, main: str, *arguments: str) -> subprocess.Popen[bytes]:
         """Start a class for a node, whose log gets the output, in the process group `group`."""
-        logging = f"-Dlog4j2.configurationFile={self.folder / 'log4j2.xml'}"
-        if any(node.jars.glob("reload4j-*.jar")):
-            logging = f"-Dlog4j.configuration=file:{self.folder / 'log4j.properties'}"
         with node.log.open("ab") as log:
             return subprocess.Popen(
                 [
                     self.java,
                     *HEAP,
                     *options(self.java, node.jars),
-                    logging,
+                    logging(self.folder, node.jars),
                     "-cp",
                     f"{node.jars}/*",
                     main,

@@ -222,20 +222,24 @@ class Failing:
         return getattr(self._source, name)
 
 
-def test_wrong_settings_are_tried_again_and_a_bug_is_said_at_every_visit(begin: Begin) -> None:
+def test_wrong_settings_and_bugs_are_tried_again(begin: Begin) -> None:
     with FakeBroker(0) as one, FakeBroker(0) as other:
         wrong = Failing(shown("late", one.address), BadUse(ErrorKind.STORE_UNKNOWN, file="half-written.pem"))
         bug = Failing(shown("bad", other.address), ZeroDivisionError("a bug"))
         wrong.goes_on.set()
-        bug.goes_on.set()
         fleet = begin(wrong.shown, bug.shown)
         fleet.first()
-        wait_until(lambda: sequence(fleet, "late") > 0, "it is reached at last")
-        for _ in range(2):
-            seen = visited(fleet, "bad")
-            assert seen.said("a bug") and fleet.instead() is None
-        notice = of(fleet, "bad").notice
-        assert notice is not None and notice.kind is NoticeKind.OBSERVING_FAILED
+        session = fleet.open("bad")
+        seen = fakes.Shown()
+        session.feed.start(seen.views.append, seen.notices.append)
+        bug.goes_on.set()
+        wait_until(lambda: sequence(fleet, "late") > 0 and bool(seen.views), "both are reached at last")
+        assert [notice.kind for notice in seen.notices] == [
+            NoticeKind.OBSERVING_FAILED,
+            NoticeKind.OBSERVING_AGAIN,
+        ]
+        assert "a bug" in text(seen.notices[0]) and fleet.instead() is None
+        assert of(fleet, "bad").notice is None
 
 
 def visited(fleet: Fleet, name: str, until: Callable[[fakes.Shown], bool] = bool) -> fakes.Shown:

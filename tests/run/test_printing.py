@@ -3,28 +3,51 @@
 import pytest
 from msgspec.structs import replace
 
-from kview.run.printing import MOST_OBSERVATIONS_ONCE, OBSERVATIONS_FOR_RATES, Printed, print_all
+from kview.run.printing import (
+    AWAITED_OBSERVATIONS,
+    MOST_ONCE_MS,
+    OBSERVATIONS_FOR_RATES,
+    Printed,
+    print_all,
+)
 from kview.run.settings import Display
 from tests.run.fakes import ScriptedSource
 from tests.worlds.small import ends, reader, small_world
 
+APART_MS = 10_000
+LIMIT = MOST_ONCE_MS // APART_MS + 1
+"""The number of observations after which it is over."""
+YET, LEFT_OUT = "1 of 1 groups have not been read yet", "1 of 1 groups have not been read after 300 s"
+
 
 @pytest.mark.parametrize(
-    ("unread", "observations"),
-    [(0, OBSERVATIONS_FOR_RATES), (3, 4), (MOST_OBSERVATIONS_ONCE + 1, MOST_OBSERVATIONS_ONCE)],
+    ("unread", "observations", "said"),
+    [
+        (0, OBSERVATIONS_FOR_RATES, []),
+        (3, 4, []),
+        (AWAITED_OBSERVATIONS + 9, AWAITED_OBSERVATIONS + 10, [YET]),
+        (
+            LIMIT,
+            LIMIT,
+            [YET, LEFT_OUT],
+        ),
+    ],
 )
 def test_once_prints_when_the_groups_that_are_read_in_turn_have_been_read(
-    unread: int, observations: int, capsys: pytest.CaptureFixture[str]
+    unread: int, observations: int, said: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     world = small_world(reader("mails", *ends()))
     steps = []
-    for number in range(MOST_OBSERVATIONS_ONCE + 1):
+    for number in range(observations + 1):
         seen = world.tick()
-        steps.append(
-            replace(seen, groups=replace(seen.groups, unread=seen.groups.unread | (number < unread)))
-        )
+        groups = replace(seen.groups, unread=seen.groups.unread | (number < unread))
+        at = replace(seen.observation, ended_ms=seen.observation.ended_ms + number * (APART_MS - 1_000))
+        steps.append(replace(seen, groups=groups, observation=at))
     source = ScriptedSource(steps)
     assert print_all([Printed(source, "a cluster", Display(interval_ms=1, once=True))]) == 0
     left = sum(1 for _ in source._steps)
-    assert MOST_OBSERVATIONS_ONCE + 1 - left == observations
-    assert capsys.readouterr().out.count("kview ") == 1
+    assert left == 1
+    printed = capsys.readouterr()
+    assert printed.out.count("kview ") == 1
+    lines = printed.err.splitlines()
+    assert len(lines) == len(said) and all(part in line for part, line in zip(said, lines, strict=True))

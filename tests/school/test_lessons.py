@@ -38,7 +38,7 @@ def test_there_is_a_lesson_on_every_subject_of_a_course() -> None:
     assert set(OWN) == set(COURSE.split())
 
 
-@pytest.mark.quick(12)
+@pytest.mark.quick(6)
 @pytest.mark.parametrize("name", OWN)
 def test_a_lesson_is_true(name: str) -> None:
     lesson = lesson_of(name)

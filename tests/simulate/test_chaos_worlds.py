@@ -36,6 +36,7 @@ def test_what_once_broke_something_no_longer_does(seed: int, seconds: float) -> 
     live(seed, seconds)
 
 
+@pytest.mark.quick(4)
 def test_invariants_hold_and_the_world_heals(seed: int, request: pytest.FixtureRequest) -> None:
     live(seed, request.config.getoption("--world-seconds"), members=True, parted=True)
 

@@ -103,7 +103,7 @@ async def test_other_screens(name: str, update: bool) -> None:
     await walk_to(name, GOLDEN_SIZE, lambda app: agrees(f"{name}-120x40", drawn_text(app), update))
 
 
-@pytest.mark.quick(10)
+@pytest.mark.quick(5)
 @at_other_sizes
 @pytest.mark.parametrize("name", SCREENS)
 @running

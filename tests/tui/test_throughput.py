@@ -35,15 +35,20 @@ from tests.tui.harness import (
 )
 from tests.tui.test_screens import agrees, at_other_sizes, fits, shows_the_same, update
 from tests.tui.throughput_states import (
+    EARLY_S,
     FAILED,
-    HEALTHY_S,
+    FIRST_MINUTE_S,
+    FOUR_MINUTES_S,
     INCIDENT,
     OFF,
     RUNNING,
     STARTING,
+    rollups,
     script,
+    snapshots,
     throughput_state,
 )
+from tests.worlds.aggregates import RUNNING as SPARK_RUNS
 
 __all__ = ["update"]
 
@@ -190,7 +195,7 @@ async def test_old_figures_claim_nothing_for_the_time_after_their_end(live: bool
 
 @running
 async def test_windows_keep_their_names_while_they_are_not_full() -> None:
-    view = script()[56]
+    view = script()[FIRST_MINUTE_S]
     async with dashboard(view) as (app, pilot):
         await press(pilot, ["6"])
         await until(pilot, lambda: "[5 m]" in text(app), "the screen")
@@ -267,10 +272,9 @@ async def test_another_stretch_of_time() -> None:
 
 @running
 async def test_a_paused_view_ends_at_its_moment() -> None:
-    at = HEALTHY_S - 60
     view = replace(
-        script()[at],
-        aggregates=script()[-1].aggregates,
+        script()[FOUR_MINUTES_S],
+        aggregates=Aggregates(SPARK_RUNS, rollups()[-1]),
         moment=Moment(live=False, playing=False),
     )
     async with dashboard(view) as (app, pilot):
@@ -344,14 +348,13 @@ def test_rollups_that_end_long_before_the_moment_do_not_count_for_it() -> None:
 
 
 def test_a_job_that_began_after_the_moment_says_nothing_of_it() -> None:
-    view = replace(script()[5], aggregates=Aggregates(SparkStatus(SparkState.RUNNING), later()))
+    view = replace(script()[EARLY_S], aggregates=Aggregates(SparkStatus(SparkState.RUNNING), later()))
     assert covered_until_s(view, Options()) is None
 
 
 def later() -> Rollups:
     """Roll-ups that begin after second 5 of the script."""
-    rollups = script()[-1].aggregates.rollups
-    return replace(rollups, from_ms=script()[9].snapshot.observation.ended_ms)
+    return replace(rollups()[-1], from_ms=snapshots()[EARLY_S + 4].observation.ended_ms)
 
 
 def test_topics_have_the_same_direct_rates_out_as_in_the_list_of_topics() -> None:

@@ -1,19 +1,19 @@
 """Roll-ups of a world, computed second by second from its snapshots in plain Python."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from msgspec.structs import replace
-
-from kview.derive.view import View
-from kview.model.aggregates import Aggregates, Block, Key, Rollups, SparkState, SparkStatus, no_rows
+from kview.model.aggregates import Block, Key, Rollups, SparkState, SparkStatus, no_rows
 from kview.model.snapshot import Snapshot
-from kview.model.sums import BLOCK_S, SUMS, Kind, Sum
+from kview.model.sums import BLOCK_S, SUMS, Kind
 from kview.model.units import NO_BROKER, UNKNOWN
 from tests.worlds.world import default_world
 
 RECORD_BYTES = 100
+ROWS = {str(each): row for row, each in enumerate(SUMS)}
+"""Of the sums in a block, by name."""
+
 RUNNING = SparkStatus(SparkState.RUNNING, None, UNKNOWN, 800)
 
 
@@ -60,7 +60,8 @@ class Adding:
     def _count(self, key: Key, second: int, **sums: int) -> None:
         block, row, at = self._at(key, second)
         for name, value in sums.items():
-            block.sums[SUMS.index(Sum(name)), row, at] += value
+            if value:
+                block.sums[ROWS[name], row, at] += value
 
     def _heat(self, key: Key, second: int, partition: tuple[str, int], rate: int) -> None:
         block, row, at = self._at(key, second)
@@ -133,13 +134,6 @@ class Adding:
             for key in keys:
                 self._count(key, second, records_out=read)
             self._heat(keys[0], second, partition, read)
-
-
-def with_aggregates(views: Iterable[View], status: SparkStatus = RUNNING) -> Iterator[View]:
-    """Yield the views of one script, each with the roll-ups of all observations up to it."""
-    adding = Adding()
-    for view in views:
-        yield replace(view, aggregates=Aggregates(status, adding.add(view.snapshot)))
 
 
 def wavy_crash(*, healthy_s: int = 300, silent_s: int = 30) -> Iterator[Snapshot]:

@@ -52,6 +52,8 @@ def group_findings(view: View, may_explain: Causes) -> Iterator[CheckFinding]:
                 reason_ms=int(figures.reason_ms[row]),
                 reason_count=int(figures.reason_count[row]),
                 unowned=int(unowned[row]) if verdict == Verdict.STUCK else 0,
+                lag=int(figures.lag[row]),
+                lag_is_bound=bool(figures.lag_is_bound[row]),
                 behind_ms=int(figures.behind_ms[row]),
                 is_bound=bool(figures.behind_is_bound[row]),
                 is_estimate=bool(figures.behind_is_estimate[row]),

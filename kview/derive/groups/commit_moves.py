@@ -28,6 +28,11 @@ from kview.model.units import NO_OFFSET, UNKNOWN
 READ_WINDOW_MS = 20_000
 """Reading rates are averaged over this time: four commits at the default interval."""
 
+TURNS_KEPT = 2
+"""The rate of a group that is read in turn, because there are thousands, holds for so many times the time
+between its last two readings if that is longer than STALE_RATE_MS, and is averaged over as long. It ends
+earlier if the history of a minute does not go back to the reading before the last one."""
+
 RESET_FACTOR = 2.0
 """An offset that rested while nobody could commit as a member, and then skips more than this many times what
 was written while it rested, was reset. A reader that is not a member would have committed in between."""
@@ -242,19 +247,26 @@ def _group_sums(now: Reading, moved: NDArray[np.bool_]) -> tuple[Longs, Longs, N
 
 
 def read_rate(commits: Commits, now_ms: int) -> Floats:
-    """Return records per second read over the last READ_WINDOW_MS.
+    """Return records per second read over the last READ_WINDOW_MS, or TURNS_KEPT turns if that is longer.
 
     What a reset or a deletion skipped does not count. If commits come in jumps, the rate is the rate between
     the jumps, until the next jump is overdue. NaN until there are two jumps or PAUSE_MS of readings, after a
     rewind, and for old cells. After a gap in the readings, only jumps since then count.
     """
     size = len(commits.committed)
-    within = [then for then in commits.history[:-1] if then.at_ms >= now_ms - READ_WINDOW_MS]
-    if not within:
+    turns_ms = TURNS_KEPT * commits.gap_ms
+    longest_ms = int(turns_ms.max(initial=READ_WINDOW_MS))
+    within = [then for then in commits.history[:-1] if then.at_ms >= now_ms - longest_ms]
+    if not within or not size:
         return np.full(size, np.nan)
-    after_gap = commits.resumed_ms > now_ms - READ_WINDOW_MS
-    then = _since(within, commits, after_gap)
-    known = (then.committed > NO_OFFSET) & (commits.committed > NO_OFFSET)
+    window_ms: Longs | int = READ_WINDOW_MS
+    first = np.zeros(size, np.int64)
+    if longest_ms > READ_WINDOW_MS:
+        window_ms = np.maximum(READ_WINDOW_MS, turns_ms)
+        first = np.searchsorted([then.at_ms for then in within], now_ms - window_ms)
+    after_gap = commits.resumed_ms > now_ms - window_ms
+    then = _since(within, commits, np.minimum(first, len(within) - 1), after_gap)
+    known = (first < len(within)) & (then.committed > NO_OFFSET) & (commits.committed > NO_OFFSET)
     both_moved = known & (then.moved_ms != UNKNOWN) & (commits.moves > then.moves)
     both_moved &= ~after_gap | (then.moved_ms > commits.resumed_ms)
     between = np.where(both_moved, commits.moved_ms - then.moved_ms, 0)
@@ -265,20 +277,36 @@ def read_rate(commits: Commits, now_ms: int) -> Floats:
         both_moved, between + np.where(overdue, idle, 0), commits.received_ms - then.received_ms
     )
     grown = np.where(known, commits.passed - then.passed, 0)
-    usable = known & (elapsed > 0) & (commits.received_ms > now_ms - STALE_RATE_MS)
+    usable = known & (elapsed > 0)
+    usable &= commits.received_ms > now_ms - np.maximum(STALE_RATE_MS, turns_ms)
     long_enough = ~after_gap & (commits.received_ms - then.received_ms >= PAUSE_MS)
     usable &= (commits.fell_ms <= then.received_ms) & (both_moved | long_enough)
     return np.where(usable, grown * 1000.0 / np.maximum(elapsed, 1), np.nan)
 
 
-def _since(within: Sequence[CommitsThen], commits: Commits, after_gap: NDArray[np.bool_]) -> CommitsThen:
-    """Return the layer from which to count in each row: the first one, or after a gap the first one with a
-    move since then."""
-    if not after_gap.any():
+def _since(
+    within: Sequence[CommitsThen], commits: Commits, first: Longs, after_gap: NDArray[np.bool_]
+) -> CommitsThen:
+    """Return the layer from which to count in each row: the `first` one, or after a gap the first one from
+    there on with a move since then."""
+    if not first.any() and not after_gap.any():
         return within[0]
-    timed = np.array([then.moved_ms > commits.resumed_ms for then in within])
-    layer = np.where(after_gap & timed.any(0), timed.argmax(0), 0)
-    rows = np.arange(len(layer))
-    names = [name for name in CommitsThen.__struct_fields__ if name != "at_ms"]
-    picked = {name: np.array([getattr(then, name) for then in within])[layer, rows] for name in names}
-    return CommitsThen(at_ms=within[0].at_ms, **picked)
+    layer = first
+    if after_gap.any():
+        timed = np.array(
+            [(then.moved_ms > commits.resumed_ms) & (first <= at) for at, then in enumerate(within)]
+        )
+        layer = np.where(after_gap & timed.any(0), timed.argmax(0), first)
+    counts = np.bincount(layer)
+    usual = within[int(counts.argmax())]
+    others = [(then, np.flatnonzero(layer == at)) for at, then in enumerate(within[: len(counts)])]
+    others = [(then, rows) for then, rows in others if then is not usual and len(rows)]
+    if not others:
+        return usual
+    picked = {}
+    for name in CommitsThen.__struct_fields__:
+        if name != "at_ms":
+            picked[name] = column = getattr(usual, name).copy()
+            for then, rows in others:
+                column[rows] = getattr(then, name)[rows]
+    return CommitsThen(at_ms=usual.at_ms, **picked)

@@ -11,12 +11,12 @@ from kview.derive.brokers.quorum import Term
 from kview.derive.groups.commits import Reading
 from kview.derive.incidents import hit as hits
 from kview.derive.incidents import phases
-from kview.derive.incidents.hit import Hit
+from kview.derive.incidents.hit import Hit, Layer
 from kview.derive.seen import Seen
 from kview.model.incidents import Incident
 from kview.model.snapshot import Longs
 from kview.model.states import BrokerState
-from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN
+from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
 
 MAX_GROUPS = 1_000
 """The most waiting groups counted for an incident."""
@@ -91,6 +91,7 @@ def followed(before: Open, step: Step, counted: Longs, none_since: int, none_act
     no controller can act.
     """
     now, incident = step.now, before.incident
+    before = replace(before, hit=_with_led_late(before.hit, incident, step))
     hit = hits.follow(
         before.hit, step.then, now, step.alignment, incident.began_ms, counted, incident.brokers
     )
@@ -125,6 +126,21 @@ def followed(before: Open, step: Step, counted: Longs, none_since: int, none_act
         groups_count=len(groups),
     )
     return Open(phases.followed(updated, hit, now, none_since), hit, groups)
+
+
+def _with_led_late(hit: Hit, incident: Incident, step: Step) -> Hit:
+    """Return the hit with the partitions of which a lost broker has become the leader since the last step.
+
+    The controller elects it as long as it has not noticed the loss.
+    """
+    table, brokers = step.now.snapshot.partitions, step.now.snapshot.brokers
+    was = step.alignment.carry(step.then.snapshot.partitions.leader, UNKNOWN_ID)
+    if was is table.leader:
+        return hit
+    away = brokers.id[np.asarray(brokers.state != BrokerState.UP, np.bool_)]
+    away = away[np.isin(away, incident.brokers)]
+    rows = np.flatnonzero((table.leader != was) & np.isin(table.leader, away)).astype(np.int64)
+    return hit.joined(hits.led(Layer.of(table, step.now_ms), rows)) if len(rows) else hit
 
 
 def _waits(before: Hit, hit: Hit, step: Step, counted: Longs) -> tuple[Hit, int]:

@@ -169,6 +169,11 @@ def hit_by(layers: tuple[Layer, ...], brokers: Collection[int], began_ms: int, e
     return hit
 
 
+def led(layer: Layer, rows: Longs) -> Hit:
+    """Return these partitions as lost with their leaders of a layer, whose log ends nobody has read."""
+    return _of_layer(layer, rows, np.full(len(layer.leader), UNKNOWN), True)
+
+
 def hit_rows(rows: Longs, layers: tuple[Layer, ...], ends: Longs) -> Hit:
     """Return these partitions as they were when they were last led."""
     hit = Hit.none()
