@@ -1,4 +1,4 @@
-"""Columns with one value in all rows are held once."""
+"""Columns with one value in all rows, and values that do not change, are held once."""
 
 from typing import Any
 
@@ -8,6 +8,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.history import LEAST_ROWS, lean
+from kview.derive.series import Series, extended
 
 
 class Columns(Struct, frozen=True):
@@ -45,3 +46,17 @@ def test_short_columns_and_objects_stay_as_they_are() -> None:
     for column in (np.zeros(LEAST_ROWS - 1), np.full(LEAST_ROWS, "a", object)):
         before = Columns(column)
         assert lean(before) is before
+
+
+@pytest.mark.parametrize("value", [1234.5, float("nan")])
+def test_a_series_at_rest_is_one_object_and_follows_the_first_change(value: float) -> None:
+    held: dict[str, Series] = {}
+    seen = []
+    for _ in range(5):
+        held["g"] = extended(held, ["g"], np.array([value]), 3)[0]
+        seen.append(held["g"])
+    assert [len(series) for series in seen] == [1, 2, 3, 3, 3]
+    assert seen[4] is seen[3] is seen[2]
+    assert len({id(number) for number in seen[4]}) == 1
+    (moved,) = extended(held, ["g"], np.array([2.0]), 3)
+    np.testing.assert_array_equal(moved, [value, value, 2.0])
