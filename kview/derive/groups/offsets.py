@@ -21,7 +21,7 @@ from kview.derive.groups.trends import NEAR_MS, Trends
 from kview.derive.groups.turns import cadence, resting, stuck
 from kview.derive.groups.unread import Behind, Unread, behind
 from kview.derive.groups.verdicts import RANK, VERDICTS, Circumstances, reasons, verdict_ranks
-from kview.derive.history import lean
+from kview.derive.history import held_once, lean
 from kview.derive.partitions.rates import minus
 from kview.derive.view import Floats, OffsetFigures, Reason, Verdict
 from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
@@ -75,7 +75,7 @@ class Kept(Struct, frozen=True):
         """Return the same figures in this step's rows."""
         if alignment.rows is None:
             return self
-        columns = {name: alignment.carry(self.columns[name], fill) for name, fill in _KEPT.items()}
+        columns = {name: held_once(alignment.carry(self.columns[name], fill)) for name, fill in _KEPT.items()}
         return Kept(alignment.carry(self.of_ms, UNKNOWN), columns)
 
 
