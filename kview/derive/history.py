@@ -73,9 +73,14 @@ def lean(columns: Columns) -> Columns:
     single = {}
     for name in columns.__struct_fields__:
         column = getattr(columns, name)
-        if isinstance(column, np.ndarray) and _has_one_value(column):
-            single[name] = np.broadcast_to(column[:1].copy(), column.shape)
+        if isinstance(column, np.ndarray) and (once := held_once(column)) is not column:
+            single[name] = once
     return replace(columns, **single) if single else columns
+
+
+def held_once(column: NDArray[Any]) -> NDArray[Any]:
+    """Return a column, or an array that holds its value once if it has one value in all rows."""
+    return np.broadcast_to(column[:1].copy(), column.shape) if _has_one_value(column) else column
 
 
 def _has_one_value(column: NDArray[Any]) -> bool:

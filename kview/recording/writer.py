@@ -13,6 +13,8 @@ import pyarrow as pa
 from msgspec.structs import asdict, replace
 
 from kview.derive.deltas import (
+    CarriedOffsets,
+    CarriedPartitions,
     OffsetDeltas,
     PartitionDeltas,
     offset_deltas,
@@ -99,8 +101,8 @@ class RecordingWriter:
         self._codec = Codec()
         self._before: Encoded | None = None
         self._previous: Snapshot | None = None
-        self._partitions: PartitionDeltas | None = None
-        self._offsets: OffsetDeltas | None = None
+        self._partitions: CarriedPartitions | None = None
+        self._offsets: CarriedOffsets | None = None
         self._facts = FactRows()
         self._facts_failed = False
         self._fact_streams: _FactStreams | None = None
@@ -218,7 +220,7 @@ class RecordingWriter:
         _write_all(self._stream, memoryview(message))
         self._stream_bytes += message.size
         self._before, self._previous = encoded, snapshot
-        self._partitions, self._offsets = partitions, offsets
+        self._partitions, self._offsets = CarriedPartitions.of(partitions), CarriedOffsets.of(offsets)
         self._open = SegmentEntry(
             number=self._open.number,
             first_sequence=self._open.first_sequence,

@@ -127,6 +127,8 @@ class Navigation:
         await self._app.switch_mode(mode)
         while len(self._app.screen_stack) > 1:
             await self._app.pop_screen()
+        if isinstance(self._app.screen, KviewScreen):
+            self._app.screen.take_up()
 
     def topic(self, topic: str, partition: int = -1) -> None:
         """Go to a topic's partitions, with `partition` selected if it is not −1."""

@@ -80,13 +80,14 @@ def decode(version: int, data: memoryview) -> OffsetFetchAnswer:
 
 
 def decode_arrays(data: memoryview) -> OffsetFetchAnswer:
-    """Decode the body of a version 8 or 9 answer.
+    """Decode the body of a version 8 or 9 answer. Groups share arrays that are equal.
 
     Raises MalformedBytes if the answer has metadata or tagged fields.
     """
     reader = Reader(data)
     throttle_time_ms = reader.int32()
     groups = []
+    shared: dict[bytes, NDArray[Any]] = {}
     for _ in range(reader.array_length(compact=True)):
         group = reader.nullable_compact_string()
         topics = []
@@ -101,9 +102,9 @@ def decode_arrays(data: memoryview) -> OffsetFetchAnswer:
             topics.append(
                 TopicCommits(
                     topic or "",
-                    records["partition"].astype(np.int32),
+                    _shared(shared, records["partition"].astype(np.int32)),
                     records["offset"].astype(np.int64),
-                    records["error"].astype(np.int16),
+                    _shared(shared, records["error"].astype(np.int16)),
                 )
             )
         error = reader.int16()
@@ -112,6 +113,11 @@ def decode_arrays(data: memoryview) -> OffsetFetchAnswer:
     reader.no_tagged_fields()
     reader.end()
     return OffsetFetchAnswer(throttle_time_ms, tuple(groups))
+
+
+def _shared(shared: dict[bytes, NDArray[Any]], column: NDArray[Any]) -> NDArray[Any]:
+    """Return the array of these bytes that is in `shared`, where the first of them is put."""
+    return shared.setdefault(column.dtype.char.encode() + column.tobytes(), column)
 
 
 def _topics(topics: Any) -> tuple[TopicCommits, ...]:

@@ -16,6 +16,7 @@ from kview.observe.groups import coordinators
 from kview.observe.groups import facts as group_facts
 from kview.observe.groups.facts import STEADY_MS, GroupFacts
 from kview.observe.groups.kinds import CLASSIC
+from kview.observe.groups.members import MemberFacts
 from kview.observe.groups.requests import GroupRequests
 from kview.observe.groups.tables import GroupTables
 from kview.wire.offset_fetch import GroupCommits, TopicCommits
@@ -46,6 +47,31 @@ def test_a_group_is_unread_until_its_commits_arrive_which_say_nothing_of_its_mem
     tables.update({"g": known, "s": share})
     assert tables.groups.unread.tolist() == [False, False]
     assert tables.groups.received_ms[0] == 1_000
+
+
+def commits(*offsets: int, topic: str = "t") -> GroupCommits:
+    partitions = np.arange(len(offsets), dtype=np.int32)
+    topics = (TopicCommits(topic, partitions, np.array(offsets), np.zeros(len(offsets), np.int16)),)
+    return GroupCommits("g", 0, topics)
+
+
+def test_groups_that_commit_on_the_same_partitions_share_their_rows_until_one_commits_on_others() -> None:
+    facts = {name: GroupFacts(name, "classic", "Empty", 1) for name in "abcd"}
+    for known, committed in zip(
+        facts.values(), (commits(1, 2), commits(3, 4), commits(5, 6, topic="u"), commits(7)), strict=True
+    ):
+        group_facts.committed(known, committed, 1_000)
+    facts["d"].members = (MemberFacts("m", "client", "/127.0.0.1", owned=(("t", (0, 1)),)),)
+    tables = GroupTables()
+    tables.update(facts)
+    assert facts["a"].rows is facts["b"].rows
+    assert len({id(known.rows) for known in facts.values()}) == 3
+    assert tables.offsets.committed.tolist() == [1, 2, 3, 4, 5, 6, 7, NO_OFFSET]
+    assert tables.offsets.topic.tolist() == [*"ttttuutt"]
+    group_facts.committed(facts["b"], commits(3, 4, 5), 2_000)
+    tables.update(facts)
+    assert tables.offsets.group.tolist() == [*"aabbbccdd"]
+    assert tables.offsets.committed.tolist() == [1, 2, 3, 4, 5, 5, 6, 7, NO_OFFSET]
 
 
 def assignment(*owned: tuple[str, list[int]]) -> bytes:

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -15,7 +16,7 @@ from kview.recording.columns import NAMES
 from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
 from kview.recording.schema import SCHEMA_VERSION
-from kview.recording.segment import STREAM_FILE, part_of, stream_batches
+from kview.recording.segment import CELLS, STREAM_FILE, part_of, stream_batches, write_closed
 from kview.recording.writer import RecordingWriter
 from tests.errors import raises_saying
 from tests.recording.snapshots import (
@@ -169,6 +170,21 @@ def test_an_empty_recording_is_an_error(tmp_path: Path) -> None:
     assert not len(recording.moments())
     with raises_saying(KviewError, "has no complete observation"):
         recording.at_place(recording.place_of(0))
+
+
+def test_cells_that_are_sorted_a_few_columns_at_a_time_are_the_same(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path / "r")
+    for snapshot in ticking(9):
+        writer.append(snapshot)
+    writer.abandon()
+    (folder,) = (tmp_path / "r").glob("seg-*")
+    closed = {}
+    for sorted_rows in (1, 40, 1_000_000):
+        write_closed(folder, sorted_rows)
+        files = {part: pq.ParquetFile(folder / f"{part}.parquet") for part in CELLS}
+        assert all((file.num_row_groups > 1) == (sorted_rows < 1_000) for file in files.values())
+        closed[sorted_rows] = {part: file.read() for part, file in files.items()}
+    assert closed[1] == closed[40] == closed[1_000_000]
 
 
 def test_damaged_parquet_is_an_error(tmp_path: Path) -> None:

@@ -136,40 +136,47 @@ COMMITS = st.lists(
 )
 
 
+def offset_fetch_body(version: int, groups: dict[str, Any]) -> bytes:
+    """An answer with these groups: an error each, and by topic rows of partition, offset, error, metadata."""
+    group = OffsetFetchResponse.OffsetFetchResponseGroup
+    topic = group.OffsetFetchResponseTopics
+    return bytes(
+        OffsetFetchResponse(
+            version=version,
+            throttle_time_ms=1,
+            groups=[
+                group(
+                    group_id=name,
+                    error_code=error,
+                    topics=[
+                        topic(
+                            name=topic_name,
+                            partitions=[
+                                topic.OffsetFetchResponsePartitions(
+                                    partition_index=p,
+                                    committed_offset=o,
+                                    committed_leader_epoch=4,
+                                    metadata=m,
+                                    error_code=e,
+                                )
+                                for p, o, e, m in rows
+                            ],
+                        )
+                        for topic_name, rows in topics.items()
+                    ],
+                )
+                for name, (error, topics) in groups.items()
+            ],
+        ).encode()
+    )
+
+
 @given(
     version=st.sampled_from([8, 9]),
     groups=st.dictionaries(NAMES, st.tuples(INT16, st.dictionaries(NAMES, COMMITS, max_size=3)), max_size=3),
 )
 def test_offset_fetch_answers_with_and_without_metadata(version: int, groups: dict[str, Any]) -> None:
-    group = OffsetFetchResponse.OffsetFetchResponseGroup
-    topic = group.OffsetFetchResponseTopics
-    body = OffsetFetchResponse(
-        version=version,
-        throttle_time_ms=1,
-        groups=[
-            group(
-                group_id=name,
-                error_code=error,
-                topics=[
-                    topic(
-                        name=topic_name,
-                        partitions=[
-                            topic.OffsetFetchResponsePartitions(
-                                partition_index=p,
-                                committed_offset=o,
-                                committed_leader_epoch=4,
-                                metadata=m,
-                                error_code=e,
-                            )
-                            for p, o, e, m in rows
-                        ],
-                    )
-                    for topic_name, rows in topics.items()
-                ],
-            )
-            for name, (error, topics) in groups.items()
-        ],
-    ).encode()
+    body = offset_fetch_body(version, groups)
     answer = received(offset_fetch.request(version, ["g"]), body, True)
     seen = {
         g.group: (
@@ -185,6 +192,18 @@ def test_offset_fetch_answers_with_and_without_metadata(version: int, groups: di
         name: (error, {t: [row[:3] for row in rows] for t, rows in topics.items()})
         for name, (error, topics) in groups.items()
     }
+
+
+def test_groups_that_commit_on_the_same_partitions_share_an_array_of_them() -> None:
+    rows = [(0, 5, 0, ""), (1, 6, 0, "")]
+    body = offset_fetch_body(9, {"a": (0, {"t": rows}), "b": (0, {"u": rows}), "c": (0, {"t": rows[1:]})})
+    first, second, third = (
+        g.topics[0] for g in received(offset_fetch.request(9, ["a", "b", "c"]), body, True).groups
+    )
+    assert first.partition is second.partition
+    assert first.error is second.error
+    assert first.offset is not second.offset
+    assert third.partition.tolist() == [1]
 
 
 @pytest.mark.parametrize("version", [2, 5, 7])

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from kview.derive.align import Alignment
-from kview.derive.history import Thinning, each
+from kview.derive.history import Thinning, each, held_once
 from kview.derive.view import Floats
 from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
@@ -167,13 +167,20 @@ def _fill(name: str) -> int:
 
 
 def carried(commits: Commits, alignment: Alignment) -> Commits:
-    """Return `commits` in this step's rows."""
+    """Return `commits` in this step's rows. A column that several moments share is carried once."""
     if alignment.rows is None:
         return commits
+    held: dict[tuple[int, int], NDArray[Any]] = {}
+
+    def column(name: str, then: NDArray[Any]) -> NDArray[Any]:
+        of = id(then), _fill(name)
+        if of not in held:
+            held[of] = held_once(alignment.carry(then, _fill(name)))
+        return held[of]
 
     def columns(of: Commits | CommitsThen) -> dict[str, Any]:
         names = [name for name in of.__struct_fields__ if name not in ("history", "at_ms")]
-        return {name: alignment.carry(getattr(of, name), _fill(name)) for name in names}
+        return {name: column(name, getattr(of, name)) for name in names}
 
     history = each(commits.history, lambda then: replace(then, **columns(then)))
     return Commits(**columns(commits), history=history)

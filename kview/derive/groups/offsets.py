@@ -21,7 +21,7 @@ from kview.derive.groups.trends import NEAR_MS, Trends
 from kview.derive.groups.turns import cadence, resting, stuck
 from kview.derive.groups.unread import Behind, Unread, behind
 from kview.derive.groups.verdicts import RANK, VERDICTS, Circumstances, reasons, verdict_ranks
-from kview.derive.history import lean
+from kview.derive.history import held_once, lean
 from kview.derive.partitions.rates import minus
 from kview.derive.view import Floats, OffsetFigures, Reason, Verdict
 from kview.model.snapshot import Longs, Offsets, Partitions, Snapshot
@@ -75,7 +75,7 @@ class Kept(Struct, frozen=True):
         """Return the same figures in this step's rows."""
         if alignment.rows is None:
             return self
-        columns = {name: alignment.carry(self.columns[name], fill) for name, fill in _KEPT.items()}
+        columns = {name: held_once(alignment.carry(self.columns[name], fill)) for name, fill in _KEPT.items()}
         return Kept(alignment.carry(self.of_ms, UNKNOWN), columns)
 
 
@@ -282,28 +282,33 @@ def offset_figures(snapshot: Snapshot, rows: Longs, led: Led, known: Followed) -
     rate = read_rate(commits, now_ms)
     nowhere = (at.leader_lost & (late.ms == 0)) | (at.beyond > 0)  # not at any record of the log
 
-    fresh = OffsetFigures(
-        partition_row=rows,
-        log_end_offset=read.end,
-        log_end_ms=read.end_ms,
-        lag=read.lag,
-        lag_is_bound=(at.leader_lost | ((rows >= 0) & ~at.leader_known)) & (read.lag != UNKNOWN),
-        behind_ms=np.where(nowhere, UNKNOWN, late.ms),
-        behind_is_bound=late.is_bound & ~nowhere,
-        behind_is_estimate=late.is_estimate & ~nowhere,
-        read_rate=rate,
-        write_rate=at.write_rate,
-        catch_up_ms=catch_up(at, rate, ranks),
-        rank=ranks,
-        verdict=VERDICTS[ranks],
-        reason=why.kind,
-        reason_ms=why.ms,
-        reason_count=why.count,
-        lost=known.losses.records,
-        lost_is_bound=(known.losses.records > 0) & ~known.losses.exact,
+    fresh = lean(
+        OffsetFigures(
+            partition_row=rows,
+            log_end_offset=read.end,
+            log_end_ms=read.end_ms,
+            lag=read.lag,
+            lag_is_bound=(at.leader_lost | ((rows >= 0) & ~at.leader_known)) & (read.lag != UNKNOWN),
+            behind_ms=np.where(nowhere, UNKNOWN, late.ms),
+            behind_is_bound=late.is_bound & ~nowhere,
+            behind_is_estimate=late.is_estimate & ~nowhere,
+            read_rate=rate,
+            write_rate=at.write_rate,
+            catch_up_ms=catch_up(at, rate, ranks),
+            rank=ranks,
+            verdict=VERDICTS[ranks],
+            reason=why.kind,
+            reason_ms=why.ms,
+            reason_count=why.count,
+            lost=known.losses.records,
+            lost_is_bound=(known.losses.records > 0) & ~known.losses.exact,
+        )
     )
     stale = (known.kept.of_ms == offsets.received_ms) & (offsets.received_ms != UNKNOWN)
     if not stale.any():
-        return lean(fresh)
-    old = {name: np.where(stale, column, getattr(fresh, name)) for name, column in known.kept.columns.items()}
-    return lean(replace(fresh, **old))
+        return fresh
+    old = {
+        name: held_once(np.where(stale, column, getattr(fresh, name)))
+        for name, column in known.kept.columns.items()
+    }
+    return replace(fresh, **old)

@@ -14,15 +14,24 @@ from kview.observe.groups.members import MemberFacts
 from kview.observe.layout import strings
 
 
-def rows_of(known: GroupFacts) -> CommitRows:
+def rows_of(known: GroupFacts, alike: dict[object, CommitRows] | None = None) -> CommitRows:
     """Return a group's rows of the offsets table, for the partitions it has committed or owns, in order.
 
-    The same object is returned until the rows change.
+    The same object is returned until the rows change. `alike` has the rows of groups without members, which
+    are the same for all that commit on the same partitions.
     """
     topics = known.commits.topics if known.commits else ()
     key = (tuple((t.topic, t.partition.tobytes()) for t in topics), known.members)
-    if known.rows is not None and known.rows.key == key:
-        return known.rows
+    if known.rows is None or known.rows.key != key:
+        shared = alike.get(key[0]) if alike is not None and not known.members else None
+        known.rows = shared or _new_rows(known, key)
+    if alike is not None and not known.members:
+        alike[key[0]] = known.rows
+    return known.rows
+
+
+def _new_rows(known: GroupFacts, key: object) -> CommitRows:
+    topics = known.commits.topics if known.commits else ()
     places: dict[tuple[str, int], int] = {}
     at = 0
     for t in topics:
@@ -33,14 +42,13 @@ def rows_of(known: GroupFacts) -> CommitRows:
         (topic, p): member.id for member in known.members for topic, parts in member.owned for p in parts
     }
     keys = sorted(places.keys() | owners.keys())
-    known.rows = CommitRows(
+    return CommitRows(
         key,
         strings([topic for topic, _ in keys]),
         np.array([p for _, p in keys], np.int32),
         strings([owners.get(k, "") for k in keys]),
         np.array([places.get(k, -1) for k in keys], np.int32),
     )
-    return known.rows
 
 
 def _committed(known: GroupFacts, rows: CommitRows) -> Longs:
@@ -92,7 +100,8 @@ class GroupTables(Struct):
         ):
             return
         self._made_of = made_of
-        rows = tuple(rows_of(known) for known in ordered)
+        alike: dict[object, CommitRows] = {}
+        rows = tuple(rows_of(known, alike) for known in ordered)
         if not rows:
             self.offsets, self._rows = empty(Offsets), ()
             return

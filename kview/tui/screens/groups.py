@@ -47,6 +47,11 @@ class GroupsScreen(FoldingScreen):
     partition_panels: ClassVar[frozenset[str]] = frozenset({of_group.PANEL})
     _made: _Made | None = None
 
+    def let_go(self) -> None:
+        """Drop the view with the rows that were made of it."""
+        super().let_go()
+        self._made = None
+
     def body(self) -> ComposeResult:
         with Panel(id="groups_side"):
             yield Table(id="groups")

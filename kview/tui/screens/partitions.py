@@ -121,6 +121,11 @@ class PartitionsScreen(KviewScreen):
         self._show_log()
         self.query_one(LogPanel).redraw()
 
+    def let_go(self) -> None:
+        """Drop the view with what was found in it."""
+        super().let_go()
+        self._flagged = None
+
     def _having(self, view: View) -> Flagged:
         """Return which partitions of a view have which trouble."""
         if self._flagged is None or self._flagged[0] is not view:

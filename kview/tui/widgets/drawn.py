@@ -11,6 +11,7 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from kview.derive.view import View
 from kview.language import panels
 from kview.tui.app_of import app_of
 from kview.tui.looks import Look, Spot, marked
@@ -30,6 +31,8 @@ class Drawn(Widget):
     _painted_for: object = None
     looks: tuple[Look, ...] = ()
     """Where a demo says to look in this panel."""
+    view: View | None = None
+    """The view that it draws, for a widget that draws more than rows."""
     title: Title | None = None
     """What its painting says above it, None if something else stands there."""
 
@@ -79,6 +82,10 @@ class Drawn(Widget):
             self._has_data = False
             self._failures.failed(error)
             self.redraw()
+
+    def let_go(self) -> None:
+        """Drop the view, while its screen is not shown. What was painted stays until there is another one."""
+        self.view = None
 
     def redraw(self) -> None:
         """Paint again and send the lines that changed to the terminal."""

@@ -52,6 +52,11 @@ class LogPanel(Headed):
 
         self.attempt(take)
 
+    def let_go(self) -> None:
+        """Drop what it draws, with the view."""
+        super().let_go()
+        self._drawn = None
+
     def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
         return self._headed_for(width)
 

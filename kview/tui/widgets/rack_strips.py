@@ -12,12 +12,11 @@ class RackStrips(Lines):
 
     DEFAULT_CSS = "RackStrips { height: 1; }"
 
-    view: View | None = None
     most = 0
 
     def fit(self, view: View | None, cells: int, most: int) -> None:
         """Take as many lines as all brokers need in `cells`, at most `most`; none if `most` is 0."""
-        self.view, self.most = view, most
+        self.view, self.most = view if most > 0 else None, most
         self.display = most > 0
         if view is not None and most > 0:
             self.attempt(lambda: self._take(view, cells, most))

@@ -211,6 +211,11 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
             raise
         self.redraw()
 
+    def let_go(self) -> None:
+        """Drop the rows and the view. The selection stays at its place."""
+        super().let_go()
+        self.rows, self._shares = NoRows(), None
+
     def select(self, key: Hashable) -> bool:
         """Select the row with that key. Returns False if there is no such row."""
         index = self.rows.find(key)
