@@ -30,7 +30,7 @@ PARTITIONS = 2
 def topic(shared_simulated: Served) -> str:
     """A topic with records of every shape."""
     name = f"records-{uuid.uuid4().hex[:8]}"
-    shared_simulated.create(name, [[0, 1, 2], [1, 2, 0]])
+    shared_simulated.create(name, [[0, 1, 2], [1, 2, 0]], retention_ms="-1")  # its records are old
     client = producer(shared_simulated.bootstrap)
 
     def send(key: bytes | None, value: bytes | None, partition: int | None = None, **more: Any) -> None:
