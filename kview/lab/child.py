@@ -40,6 +40,7 @@ class SimulatedCluster:
         self.client_file: Path | None = None
         """The client.properties of a user who may do everything, if the cluster is secured. It is known once
         the bootstrap servers are."""
+        self._servers: tuple[Address, ...] = ()
         self._child = Child([sys.executable, "-P", "-m", "kview", "serve", *arguments], _log)
 
     @property
@@ -54,6 +55,8 @@ class SimulatedCluster:
 
     def bootstrap_servers(self) -> tuple[Address, ...]:
         """Wait until the cluster listens, and return its addresses. Raises KviewError if it cannot start."""
+        if self._servers:
+            return self._servers
         self.control.settimeout(READY_WITHIN_S)
         try:
             # Nothing comes after the first message before something is asked.
@@ -62,7 +65,8 @@ class SimulatedCluster:
                     raise KviewError(ErrorKind.CLUSTER_NOT_STARTED, code=self._exit_code())
                 case Ready(servers, client_file) if servers:
                     self.client_file = Path(client_file) if client_file else None
-                    return tuple(map(Address.parse, servers))
+                    self._servers = tuple(map(Address.parse, servers))
+                    return self._servers
                 case ErrorFacts() as facts:
                     error = error_of(facts)
                     sentence(error)  # raises an exception if the error lacks a value that its text needs

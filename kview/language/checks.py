@@ -57,7 +57,7 @@ def and_alike(findings: Sequence[CheckFinding]) -> str:
     known = [records for records, _ in sums if records != UNKNOWN]
     is_bound = len(known) < len(sums) or any(is_bound for _, is_bound in sums)
     together = words.at_least(words.plural(sum(known), "record"), is_bound)
-    all_of_them = f": {together} {'lost' if is_loss else 'behind'} in all" if known else ""
+    all_of_them = f": {together} {'lost' if is_loss else 'behind'} in all" if sum(known) else ""
     return f", the worst of {words.plural(len(findings), 'group')} like it{all_of_them} ({ALL_IN_JSON})"
 
 

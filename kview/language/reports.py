@@ -283,7 +283,7 @@ def behind_line(group: str, behind_ms: int, lag: int, above_ms: int, threshold_m
     threshold = words.duration(threshold_ms, tenths=False)
     records = f" (at most {words.plural(lag, 'record')})" if lag >= 0 else ""
     above = f"and more than {threshold} behind for {words.duration(above_ms)} in all"
-    return f"{group} was up to {words.duration(behind_ms)} behind{records}, {above}"
+    return f"{group} was up to ≈{words.duration(behind_ms)} behind{records}, {above}"
 
 
 def rate_line(mean: float, most: int, most_at: str, out: float, cluster: str = "") -> str:

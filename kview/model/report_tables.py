@@ -232,6 +232,7 @@ TABLES: Mapping[TableName, tuple[Column, ...]] = {
             "behind_most",
             Unit.MILLISECONDS,
             "The greatest lag in time, interpolated between readings of the log.",
+            True,
         ),
         Column("behind_most_ms", Unit.TIME, "When it was first seen."),
         Column("above_ms", Unit.MILLISECONDS, "Time with a lag in time above the threshold of the report."),

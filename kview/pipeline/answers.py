@@ -6,7 +6,7 @@ from typing import Any
 from kview.model.report import Note, NoteKind
 from kview.model.report_tables import TABLES, Table, TableName, table_of
 from kview.model.sums import Kind, Sum, skew
-from kview.pipeline.kernel.columns import Rows
+from kview.pipeline.kernel.columns import FigureRows
 from kview.pipeline.kernel.tables import STATES, peak_of
 from kview.pipeline.periods import Seconds, Share
 
@@ -22,7 +22,7 @@ class Answers:
     out."""
 
     def __init__(
-        self, counted: Sequence[Share], figures: Mapping[str, Rows], step_s: int, price_per_gb: float
+        self, counted: Sequence[Share], figures: Mapping[str, FigureRows], step_s: int, price_per_gb: float
     ) -> None:
         self.notes: list[Note] = []
         self._counted = counted
@@ -62,7 +62,7 @@ class Answers:
         """Return (cluster, topic), the busiest first."""
         return [(row["cluster"], row["name"]) for row in self._sums_of(Kind.TOPIC)]
 
-    def _join(self, figures: Mapping[str, Rows]) -> None:
+    def _join(self, figures: Mapping[str, FigureRows]) -> None:
         """Put sums, percentiles and hottest partitions of a key into one row."""
         self._sums: dict[tuple[str, str, str], dict[str, Any]] = {}
         for row in figures["sums"]:
@@ -73,7 +73,7 @@ class Answers:
         for row in figures["hottest"]:
             self._sums[row["cluster"], row["kind"], row["name"]]["hottest"] = (row["topic"], row["partition"])
 
-    def _sums_of(self, kind: Kind) -> Rows:
+    def _sums_of(self, kind: Kind) -> FigureRows:
         rows = [row for row in self._sums.values() if row["kind"] == kind]
         column = Sum.RECORDS_OUT if kind is Kind.GROUP else Sum.RECORDS_IN
         return sorted(rows, key=lambda row: (-row[column], row["cluster"], row["name"]))
@@ -102,7 +102,7 @@ class Answers:
             },
         )
 
-    def _figures_of(self, rows: Rows) -> dict[str, list[Any]]:
+    def _figures_of(self, rows: FigureRows) -> dict[str, list[Any]]:
         """Return the columns that every kind of key has."""
         known = [self._known_s[row["cluster"]] for row in rows]
         out_known = [self._out_known_s[row["cluster"]] for row in rows]
@@ -163,7 +163,7 @@ class Answers:
             columns["cluster"][-1] = ""
         return _table_with(TableName.CLUSTERS, columns)
 
-    def _groups(self, lags: Rows) -> Table:
+    def _groups(self, lags: FigureRows) -> Table:
         of_group = {(row["cluster"], row["group"]): row for row in lags}
         every = self._sums_of(Kind.GROUP)
         known = {(row["cluster"], row["name"]) for row in every}
@@ -194,7 +194,7 @@ class Answers:
             },
         )
 
-    def _partitions(self, rows: Rows, topics: Rows) -> Table:
+    def _partitions(self, rows: FigureRows, topics: FigureRows) -> Table:
         rows = sorted(rows, key=lambda row: (-row["records_in"], row["topic"], row["partition"]))
         self.cut_off(TableName.PARTITIONS, len(rows), sum(_column(topics, "partitions")))
         peaks = [(None, None) if row["peak"] is None else peak_of(row["peak"]) for row in rows]
@@ -217,14 +217,14 @@ class Answers:
             return None
         return float(row["records_in"] * topic["partitions"] / topic["records_in"])
 
-    def _findings(self, rows: Rows) -> Table:
+    def _findings(self, rows: FigureRows) -> Table:
         rows = sorted(rows, key=lambda row: (row["cluster"], -row["held_ms"], row["kind"]))
         known_ms = {cluster: seconds * 1000 for cluster, seconds in self._known_s.items()}
         columns = _columns_of(rows, TableName.FINDINGS, without=("share",))
         columns["share"] = [_ratio(row["held_ms"], known_ms[row["cluster"]]) for row in rows]
         return _table_with(TableName.FINDINGS, columns)
 
-    def _traffic(self, rows: Rows) -> Table:
+    def _traffic(self, rows: FigureRows) -> Table:
         names = (
             "centibytes_in",
             "replicated",
@@ -252,7 +252,7 @@ class Answers:
             },
         )
 
-    def _growth(self, rows: Rows) -> Table:
+    def _growth(self, rows: FigureRows) -> Table:
         rows = sorted(rows, key=lambda row: (row["cluster"], -((row["last"] or {}).get("bytes") or 0)))
         rows = rows[:MOST_KEYS]
         columns: dict[str, list[Any]] = {
@@ -327,7 +327,7 @@ class Answers:
 # -- what is calculated from a row in which a task answered
 
 
-def _column(rows: Rows, name: str) -> list[Any]:
+def _column(rows: FigureRows, name: str) -> list[Any]:
     """Return the value of this name in each row."""
     return [row[name] for row in rows]
 
@@ -364,12 +364,12 @@ def _forecast(row: Mapping[str, Any], written: float | None) -> int | None:
     return int(min(limits)) if limits else None
 
 
-def _columns_of(rows: Rows, table: TableName, without: Sequence[str] = ()) -> dict[str, list[Any]]:
+def _columns_of(rows: FigureRows, table: TableName, without: Sequence[str] = ()) -> dict[str, list[Any]]:
     """Return the columns of a table that rows have under the same names."""
     return {c.name: _column(rows, c.name) for c in TABLES[table] if c.name not in without}
 
 
-def _named(table: TableName, rows: Rows) -> Table:
+def _named(table: TableName, rows: FigureRows) -> Table:
     """Return a table whose columns rows have under the same names."""
     return table_of(table, _columns_of(rows, table))
 

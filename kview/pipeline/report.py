@@ -21,7 +21,7 @@ from kview.model.report_tables import TABLES, Table, TableName, comparison_of
 from kview.model.units import UNKNOWN
 from kview.pipeline.answers import Answers
 from kview.pipeline.kept import begin, place_of, remove_damaged
-from kview.pipeline.kernel.columns import Counted, Names, Rows, files_of
+from kview.pipeline.kernel.columns import Counted, FigureRows, Names, files_of
 from kview.pipeline.kernel.figures import NAMED, Asked, Filters, Part, answer
 from kview.pipeline.periods import Share, shares, whole_minutes, widened
 from kview.pipeline.rolling import RolledUp, Rolling
@@ -249,7 +249,7 @@ def _tables(
     )
     parts = list(_parts(counted))
     on_figures(0, len(parts))
-    figures: dict[str, Rows] = {name: [] for name in FIGURES}
+    figures: dict[str, FigureRows] = {name: [] for name in FIGURES}
     if parts:
         of_asked = partial(answer, asked=asked)
         for answered in context.parallelize(parts, len(parts)).map(of_asked).collect():
@@ -322,7 +322,7 @@ def _ranges(batches: Sequence[Counted], table: str, named: str, count: int) -> I
     yield Names(first, None)
 
 
-def _chosen(rows: Rows) -> Rows:
+def _chosen(rows: FigureRows) -> FigureRows:
     """Return the partitions of all parts that are shown, as `PartitionFigures.partitions` chooses them."""
 
     def place(row: dict[str, object]) -> tuple[object, ...]:

@@ -132,19 +132,21 @@ def new_session(run: Run | None, name: str, interval_ms: int, display: Display, 
     )
 
 
-def drive(run: Driven, session: "Session", stop: Callable[[], None]) -> int:
-    """Show a session, and those that the user goes to, until the user ends it. `stop` ends everything.
+def drive(run: Driven, first: Callable[[], "Session"], stop: Callable[[], None]) -> int:
+    """Show the first session, and those that the user goes to, until the user ends it. `stop` ends
+    everything.
 
     Returns the exit code. Raises the error that ended the run before its first view, once the terminal has
     been restored.
     """
-    from kview.tui.app import FleetApp, KviewApp
-    from kview.tui.textual_internals import draw_only_what_fits, tell_escape_apart
-
-    sys.setswitchinterval(SWITCH_INTERVAL_S)
-    draw_only_what_fits(session.ascii_only)
-    tell_escape_apart()
     try:
+        session = first()
+        from kview.tui.app import FleetApp, KviewApp
+        from kview.tui.textual_internals import draw_only_what_fits, tell_escape_apart
+
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+        draw_only_what_fits(session.ascii_only)
+        tell_escape_apart()
         app = (KviewApp if session.members is None else FleetApp)(session)
         code = asyncio.run(_drive(app, run))
     finally:

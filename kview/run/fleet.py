@@ -194,13 +194,13 @@ class Fleet:
         self._end: Callable[[], None] = lambda: None
         self.error: BaseException | None = None
         """The error that ended the only cluster before its first view."""
-        for shown in begin_with:
-            self._keep(shown, self.is_several)
         try:
+            for shown in begin_with:
+                self._keep(shown, self.is_several)
             from kview.tui.keymap import read_keys
 
             self._keys = read_keys()
-        except KviewError:
+        except BaseException:
             self.stop()
             raise
 
@@ -321,7 +321,7 @@ def run_dashboard(shown: Sequence[Shown], others: Others | None = None) -> int:
     Raises the error that ended the only one before its first view, once the terminal has been restored.
     """
     fleet = Fleet(shown, others)
-    code = drive(fleet, fleet.first(), fleet.stop)
+    code = drive(fleet, fleet.first, fleet.stop)
     for error in fleet.unfinished():
         print(f"kview: {sentence(error)}", file=sys.stderr)
     return code

@@ -34,9 +34,10 @@ MAX_BACK_OFF_S = 30.0
 """Limits of the wait between attempts to get a lost source back. Somebody is watching, and will not wait
 longer than about a minute."""
 
-FROZEN_AFTER = frozenset({1, 10, 60})
+FROZEN_AFTER = frozenset({2, 10, 60})
 """After these numbers of views and notices, the garbage collector stops looking at what exists by then: first
-the modules, then most screens and what records. A collection of all of it would stop the screen for 25 ms."""
+the modules, then most screens and what records. A collection of all of it would stop the screen for 25 ms.
+The first view may come while the screen's modules are still being imported."""
 
 ARENA_MAX = -8
 """M_ARENA_MAX of glibc's malloc.h, the limit of its arenas. Each thread would get one of its own, and keep
@@ -134,9 +135,13 @@ class ConnectedSource:
         """The preferred partitions that the observer already knows."""
 
     def connect(self) -> None:
-        """Find the cluster. Raises ClusterUnreachable, or BadUse if a certificate cannot be used."""
+        """Find the cluster. Raises ClusterUnreachable, or BadUse if a certificate cannot be used.
+
+        An earlier connection is closed first.
+        """
         from kview.observe.observer import Observer, ObserveSettings
 
+        self.close()
         settings = ObserveSettings(interval_s=self._interval_s)
         observer = Observer(
             self._bootstrap_servers,
@@ -341,13 +346,9 @@ class ObservingFeed(Generic[V]):
         self._calling = threading.Lock()
         self._thread: threading.Thread | None = None
         self._shown, self._failed = 0, False
+        self._back_off = Backoff(FIRST_BACK_OFF_S, MAX_BACK_OFF_S)
         self.error: BaseException | None = None
         self.on_end: Callable[[], None] = lambda: None
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether it was started."""
-        return self._thread is not None
 
     def start(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
         """Start the thread. Returns at once."""
@@ -368,7 +369,6 @@ class ObservingFeed(Generic[V]):
             self._thread.join(STOP_WITHIN_S)
 
     def _run(self, on_view: Callable[[V], None], on_notice: Callable[[Notice], None]) -> None:
-        back_off = Backoff(FIRST_BACK_OFF_S, MAX_BACK_OFF_S)
         try:
             while True:
                 try:
@@ -382,13 +382,14 @@ class ObservingFeed(Generic[V]):
                             self.error = error
                             self.on_end()
                             return
-                        _log.exception("observing failed, and begins again")
+                        if not self._failed:
+                            _log.exception("observing failed, and begins again")
                         self._failed = True
                         bug = f"{type(error).__name__}: {error}"
                         on_notice(Notice(NoticeKind.OBSERVING_FAILED, {"bug": bug}))
-                if self._ending.wait(back_off.pause_s):
+                if self._ending.wait(self._back_off.pause_s):
                     return
-                back_off.failed()
+                self._back_off.failed()
         finally:
             self._source.close()
 
@@ -405,6 +406,7 @@ class ObservingFeed(Generic[V]):
                     if self._failed:
                         on_notice(Notice(NoticeKind.OBSERVING_AGAIN))
                         self._failed = False
+                        self._back_off.reset()
                     on_view(item)
             self._shown += 1
             if self._shown in FROZEN_AFTER:

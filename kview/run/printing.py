@@ -1,6 +1,7 @@
 """Prints views as blocks of text or as JSON documents, until the run ends or nobody reads the output."""
 
 import logging
+import math
 import os
 import signal
 import sys
@@ -17,7 +18,6 @@ from kview.errors import KviewError
 from kview.language import glyphs, notices
 from kview.language.errors import sentence
 from kview.model.notices import Notice, NoticeKind
-from kview.model.units import UNKNOWN
 from kview.plain.blocks import block
 from kview.plain.documents import document
 from kview.run.observing import STOP_WITHIN_S, Fold, Source, Taker, new_fold, views
@@ -30,7 +30,7 @@ OBSERVATIONS_FOR_RATES = 2
 AWAITED_OBSERVATIONS = 20
 """After so many observations, `--once` says that it goes on because groups are read in turn."""
 
-MOST_ONCE_MS = 300_000
+MOST_ONCE_S = 300.0
 """How long `--once` goes on until all groups have been read. Brokers before 3.0 are asked about three at a
 time."""
 
@@ -57,7 +57,7 @@ class Printed(NamedTuple):
     hear: Callable[[Notice], None] | None = None
 
 
-def print_all(printed: Sequence[Printed]) -> int:
+def print_all(printed: Sequence[Printed], clock_s: Callable[[], float] = time.monotonic) -> int:
     """Print a block or document of each source every interval, or with `once` a single one.
 
     If `display` is quiet, nothing is printed but notices, and a cluster that cannot be reached yet is waited
@@ -74,8 +74,8 @@ def print_all(printed: Sequence[Printed]) -> int:
     ]
     try:
         if is_several:
-            return _print_each(printed, ending)
-        _print_source(printed[0], ending, False)
+            return _print_each(printed, ending, clock_s)
+        _print_source(printed[0], ending, False, clock_s)
         return 0
     finally:
         until_s = time.monotonic() + TEXT_CLOSES_WITHIN_S
@@ -98,14 +98,14 @@ def _recorder(printed: Printed, is_one_of_several: bool) -> Recorder | None:
     return recorder
 
 
-def _print_each(printed: Sequence[Printed], ending: threading.Event) -> int:
+def _print_each(printed: Sequence[Printed], ending: threading.Event, clock_s: Callable[[], float]) -> int:
     """Print several sources until they end, and return the exit code of the worst error."""
     codes = [0] * len(printed)
 
     def run(at: int) -> None:
         each = printed[at]
         try:
-            _print_source(each, ending, True)
+            _print_source(each, ending, True, clock_s)
         except KviewError as error:
             codes[at] = error.exit_code
             _say(sentence(error), each, True)
@@ -131,15 +131,18 @@ def _print_each(printed: Sequence[Printed], ending: threading.Event) -> int:
     return max(codes)
 
 
-def _print_source(printed: Printed, ending: threading.Event, is_one_of_several: bool) -> None:
+def _print_source(
+    printed: Printed, ending: threading.Event, is_one_of_several: bool, clock_s: Callable[[], float]
+) -> None:
     """Print a source until `ending` is set or nobody reads the output."""
     source, name, display, takers, hear = printed
     fold: Callable[[], Fold[View]] = partial(new_fold, display.ignore_groups, takers)
     patient = (display.quiet or is_one_of_several) and not display.once
-    fit, seen, first_ms = _fit(display.ascii_only), 0, UNKNOWN
+    interval_s, first_s = display.interval_ms / 1000, math.nan
+    fit, seen = _fit(display.ascii_only), 0
     try:
         with until_nobody_reads():
-            for item in views(source, fold, display.interval_ms / 1000, ending.wait, patient=patient):
+            for item in views(source, fold, interval_s, ending.wait, clock_s, patient):
                 if isinstance(item, Notice):
                     _say(notices.text(item), printed, is_one_of_several)
                     if hear is not None:
@@ -147,11 +150,9 @@ def _print_source(printed: Printed, ending: threading.Event, is_one_of_several: 
                     continue
                 seen += 1
                 if display.once:
-                    now_ms = item.snapshot.observation.ended_ms
-                    first_ms = now_ms if first_ms == UNKNOWN else first_ms
+                    first_s = clock_s() if seen == 1 else first_s
                     unread = _unread(item)
-                    # The clock may be set back.
-                    is_over = abs(now_ms - first_ms) >= MOST_ONCE_MS
+                    is_over = clock_s() - first_s >= MOST_ONCE_S
                     if unread and (is_over or seen == AWAITED_OBSERVATIONS):
                         _say(_of_groups(item, unread, is_over), printed, is_one_of_several)
                     if seen < OBSERVATIONS_FOR_RATES or (unread and not is_over):
@@ -183,7 +184,7 @@ def _unread(view: View) -> int:
 def _of_groups(view: View, unread: int, is_over: bool) -> str:
     """Return what to say while groups are unread, or when there is no more time for them."""
     kind = NoticeKind.GROUPS_LEFT_OUT if is_over else NoticeKind.GROUPS_AWAITED
-    values = {"unread": unread, "groups": len(view.snapshot.groups), "limit_s": MOST_ONCE_MS / 1000}
+    values = {"unread": unread, "groups": len(view.snapshot.groups), "limit_s": MOST_ONCE_S}
     return notices.text(Notice(kind, values))
 
 

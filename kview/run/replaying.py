@@ -66,7 +66,7 @@ def replay(recording: Recording, at_ms: int | None, speed: int, display: Display
     if spark is not None:
         spark.read(recording.folder)
     beside = Beside(spark, lambda: recording.folder)
-    return drive(run, beside.added_to(session), lambda: beside.stop(run.stop))
+    return drive(run, lambda: beside.added_to(session), lambda: beside.stop(run.stop))
 
 
 def _notices(recording: Recording, at_ms: int | None) -> Iterator[Notice]:

@@ -47,7 +47,10 @@ class SimulatedSource:
         return self._cluster.pid
 
     def connect(self) -> None:
-        """Start the cluster if it is not running, and connect to it. Raises KviewError."""
+        """Start the cluster if it is not running, and connect to it. Raises KviewError.
+
+        An earlier connection is closed first.
+        """
         from kview.lab.client import ControlClient
 
         with self._starting:
@@ -60,11 +63,14 @@ class SimulatedSource:
             from kview.config.client_properties import read_client_properties
 
             security = read_client_properties(cluster.client_file, {}).security
+        earlier, self._observer = self._observer, None
+        if earlier is not None:
+            earlier.close()
         self._observer = ConnectedSource(servers, self._interval_s, security, with_records=self._with_records)
         self._observer.connect()
         # The client gets its own descriptor, because this thread must not close one that an event loop
-        # watches.
-        self._lab = ControlClient(cluster.control.dup())
+        # watches. A second client of the same cluster would lose its answers to the first.
+        self._lab = self._lab or ControlClient(cluster.control.dup())
         self.connected = number
 
     def restart(self, arguments: Sequence[str]) -> int:

@@ -47,7 +47,15 @@ class Publisher:
     view is published again.
     """
 
-    def __init__(self, wall_ms: Callable[[], int], clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        wall_ms: Callable[[], int],
+        clock_s: Callable[[], float] = time.monotonic,
+        opening: Sequence[Notice] = (),
+    ) -> None:
+        """`opening` are notices to begin with."""
+        self._kept = deque(opening, MOST_KEPT)
+        """What to say at the next start."""
         self._wall_ms = wall_ms
         self._clock_s = clock_s
         self._calling = threading.RLock()
@@ -58,9 +66,12 @@ class Publisher:
         self._last: tuple[View, float] | None = None
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
-        """Publish to these callbacks from now on. Earlier views and notices are lost."""
+        """Publish to these callbacks from now on, first the notices that were kept. Others, and earlier
+        views, are lost."""
         with self._calling:
             self._on_view, self._on_notice = on_view, on_notice
+            while self._kept:
+                on_notice(self._kept.popleft())
 
     def stop(self) -> None:
         """Stop publishing. No callback starts after this returns."""
@@ -98,15 +109,17 @@ class Publisher:
 
     def notify(self, notice: Notice) -> None:
         """Publish a notice."""
-        self.notified(notice)
+        with self._calling:
+            if self._on_notice is not None:
+                self._on_notice(notice)
 
-    def notified(self, notice: Notice) -> bool:
-        """Publish a notice. Returns whether there is somebody to publish it to."""
+    def notify_or_keep(self, notice: Notice) -> None:
+        """Publish a notice, now or at the next start."""
         with self._calling:
             if self._on_notice is None:
-                return False
-            self._on_notice(notice)
-            return True
+                self._kept.append(notice)
+            else:
+                self._on_notice(notice)
 
     def set_aggregates(self, aggregates: Aggregates) -> None:
         """Add these aggregates to every view from now on, and publish the last view again with them."""
@@ -154,10 +167,8 @@ class LiveTimeline:
         patient: bool = False,
     ) -> None:
         """`ignore` has patterns of the names of groups that count nowhere. `opening` are notices to begin
-        with. `takers` get every snapshot and its view. `patient`: a cluster that cannot be reached at first
-        is tried again."""
-        self._opening = deque(opening, MOST_KEPT)
-        """What to say the next time it is shown."""
+        with. `takers` get every snapshot and its view. `patient`: after a failure before the first view there
+        is another attempt, also after a bug."""
         self.hear: Callable[[Notice], None] = lambda notice: None
         """Gets what there is to say of the source, on the observer's thread."""
         self._said: Notice | None = None
@@ -167,7 +178,7 @@ class LiveTimeline:
         self._courses = CourseReader(self._recordings)
         fold = partial(new_fold, ignore, (recorder.offer, *takers))
         self._observing = ObservingFeed(source, fold, interval_s, patient)
-        self._publisher = Publisher(wall_ms)
+        self._publisher = Publisher(wall_ms, opening=opening)
         self._player: Player | None = None
         """The player, created at the first step. By then the recorder has imported the libraries that it
         needs."""
@@ -198,15 +209,11 @@ class LiveTimeline:
         self._observing.start(self._show_live, self._hear)
 
     def start(self, on_view: Callable[[View], None], on_notice: Callable[[Notice], None]) -> None:
-        """Show it from now on, the newest view first, and start observing if nobody has. Returns at once."""
+        """Show it from now on, the newest view first. Returns at once."""
         self._publisher.start(on_view, on_notice)
-        while self._opening:
-            self._publisher.notify(self._opening.popleft())
         if self._said is not None:
             self._publisher.notify(self._said)
         self.live()
-        if not self._observing.has_begun:
-            self.begin()
 
     def leave(self) -> None:
         """Show nothing until `start`, which begins with the newest view. Observing and recording continue."""
@@ -215,13 +222,7 @@ class LiveTimeline:
 
     def notify(self, notice: Notice) -> None:
         """Say a notice, or keep it until somebody is shown the cluster."""
-        if not self._publisher.notified(notice):
-            self._opening.append(notice)
-
-    def say_why(self, notice: Notice) -> None:
-        """Say why there will be no view, now and whenever it is shown."""
-        self._said = notice
-        self._publisher.notify(notice)
+        self._publisher.notify_or_keep(notice)
 
     @property
     def newest(self) -> tuple[View | None, Notice | None]:
@@ -341,7 +342,8 @@ class LiveTimeline:
 
     def _hear(self, notice: Notice) -> None:
         self.hear(notice)
-        self.say_why(notice)
+        self._said = notice
+        self._publisher.notify(notice)
 
     def _show_live(self, view: View) -> None:
         self._said = None

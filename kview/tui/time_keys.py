@@ -170,12 +170,12 @@ def on_another_day(at_ms: int, shown_ms: int, zone: tzinfo | None) -> str:
     days = (at - shown).days
     away = f"{words.plural(abs(days), 'day')} {'earlier' if days < 0 else 'later'}"
     said = {-1: "the day before", 1: "the day after"}.get(days, away)
-    return f"{words.day(at_ms, zone)} {words.clock(at_ms, zone, tenths=False)}, {said}"
+    return f"{words.moment(at_ms, zone)}, {said}"
 
 
 def ends_before(at_ms: int, last_ms: int, zone: tzinfo | None) -> str:
     """Return the sentence that a moment is after the last one that can be shown."""
-    at, last = (f"{words.day(ms, zone)} {words.clock(ms, zone, tenths=False)}" for ms in (at_ms, last_ms))
+    at, last = words.moment(at_ms, zone), words.moment(last_ms, zone)
     return f"{at} is after the recording, which ends at {last}"
 
 

@@ -8,8 +8,11 @@ import pytest
 from msgspec.structs import replace
 
 from kview.derive.align import partition_rows
+from kview.derive.checks.judge import Watch
+from kview.derive.checks.judge import step as judge
 from kview.derive.view import Verdict, View
 from kview.language import events, findings, verdicts
+from kview.model.checks import CheckKind
 from kview.model.events import EventKind, Severity
 from kview.model.findings import Finding, FindingKind
 from kview.model.snapshot import Snapshot
@@ -59,6 +62,10 @@ def test_a_loss_stays_a_finding_until_the_group_has_gone_on_for_a_minute() -> No
     assert min(lost[40:100]) > 23_900 and lost[110] == 0
     assert "24," in "".join(s for s in sentences(made[95]) if s.startswith("group billing: "))
     assert made[95].groups.severity[at(made[95], "billing")] is Severity.RISK
+    of_check = judge(Watch(), made[95])[1].findings
+    (checked,) = [found for found in of_check if found.kind is CheckKind.GROUP_LOST_RECORDS]
+    lag = int(made[95].groups.lag[at(made[95], "billing")])
+    assert (checked.amount, checked.lag) == (lost[95], lag) and lag > 100_000
     (told,) = happened(made, EventKind.GROUP_RECORDS_LOST)
     assert told.startswith("≥ 24,0") and told.endswith(" before group billing read them: invoice-3")
 

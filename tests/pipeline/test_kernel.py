@@ -11,10 +11,11 @@ from pyspark import SparkContext
 
 from kview.model.sums import SUMS, Kind
 from kview.pipeline import rolling
-from kview.pipeline.kernel import columns, summing, walking
+from kview.pipeline.kernel import columns, facts, summing, walking
 from kview.pipeline.kernel.columns import ALL, Names
 from kview.pipeline.kernel.tables import PEAK_SHIFT, SECONDS_TABLE
 from kview.pipeline.report import Question, report
+from kview.recording.fact_schema import GROUP_LAGS
 from kview.recording.manifest import read_manifest
 from kview.recording.schema import PARTITION_DELTAS
 from tests.pipeline.figures import Figures, by_duckdb, of_rollups, of_table
@@ -107,6 +108,33 @@ def test_what_arrived_while_no_leader_could_be_asked_is_spread_over_that_time() 
     (minute,) = summed.minutes().to_pylist()
     assert minute["records_in"] == 602
     assert minute["peak"] == (30 << PEAK_SHIFT) + 60, "the greatest rate, and when its interval began"
+
+
+def test_a_group_of_which_the_period_has_only_its_end_is_in_no_table(tmp_path: Path) -> None:
+    """By hand: a row of no time counts if it says something."""
+    of_no_time = {
+        "gone": {},
+        "unread": {"lost": 0},
+        "late": {"lag": 7},
+        "slow": {"behind_ms": 9_000},
+        "robbed": {"lost": 3},
+    }
+    rows = [
+        {"sequence": 5, "observed_ms": 50_000, "interval_ms": 0, "group": group, **known}
+        for group, known in of_no_time.items()
+    ]
+    rows.append({"sequence": 6, "observed_ms": 51_000, "interval_ms": 1_000, "group": "unknown"})
+    (tmp_path / "batch" / "group_lags").mkdir(parents=True)
+    pq.write_table(
+        pa.Table.from_pylist(rows, schema=GROUP_LAGS), tmp_path / "batch" / "group_lags" / "a.parquet"
+    )
+    batch = columns.Counted(str(tmp_path / "batch"), "c", 0, 0, 60, 60)
+    found = {row["group"]: row for row in facts.group_lags([batch], "", 1_000, ALL)}
+    assert sorted(found) == ["late", "robbed", "slow", "unknown"]
+    figures = ("lag_most", "behind_most", "lost")
+    assert [found["late"][name] for name in figures] == [7, None, None]
+    assert [found["slow"][name] for name in figures] == [None, 9_000, None]
+    assert facts.group_lags([batch], "gone", 1_000, ALL) == []
 
 
 def test_a_range_of_names_reads_the_row_groups_that_have_some(tmp_path: Path) -> None:

@@ -112,6 +112,8 @@ def test_what_groups_that_are_alike_are_behind_in_all_is_a_bound_if_one_lag_is_n
     nothing = [stopped(number, lag=UNKNOWN) for number in range(50)]
     _, said, _ = lines(made(*nothing), "here:9092", UTC).splitlines()
     assert "50 groups like it (" in said
+    _, said, _ = lines(made(*(stopped(number, lag=0) for number in range(50))), "here:9092", UTC).splitlines()
+    assert "50 groups like it (" in said, "nothing is behind"
 
 
 def test_the_worst_of_groups_that_lost_records_is_the_one_that_lost_the_most() -> None:

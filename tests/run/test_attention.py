@@ -1,6 +1,7 @@
 """What the screen requests from a source reaches the current observer, or the next one."""
 
 import asyncio
+import threading
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
@@ -20,6 +21,22 @@ from tests.waiting import wait_until
 def connected(broker: FakeBroker) -> ConnectedSource:
     """Return a source that observes the broker five times a second."""
     return ConnectedSource([broker.address], 0.2)
+
+
+def io_threads() -> int:
+    """Return the number of threads with connections to brokers."""
+    return sum(thread.name.startswith("kafka-io") for thread in threading.enumerate())
+
+
+def test_connecting_again_closes_the_earlier_connection() -> None:
+    with FakeBroker(0) as broker:
+        source, before = connected(broker), io_threads()
+        for _ in range(3):
+            source.connect()
+            assert source.observe().brokers.id.tolist() == [0]
+        assert io_threads() == before + 1
+        source.close()
+        assert io_threads() == before
 
 
 def states(view: View) -> dict[int, str]:
@@ -74,7 +91,11 @@ def test_a_simulated_cluster_hears_it_too() -> None:
     try:
         source.dismiss(0)
         source.prefer([("invoice", 3)])
+        before = io_threads()
         source.connect()
+        source.connect()
+        assert io_threads() == before + 1, "the earlier connection is closed"
+        assert asyncio.run(source.active()) == ()
         source.dismiss(0)
         assert source.observe().brokers.id.tolist() == [0, 1, 2], "none of them has left"
     finally:

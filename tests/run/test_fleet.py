@@ -22,6 +22,7 @@ from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
 from kview.recording.names import flight_folder, state_folder
 from kview.recording.reader import Recording
+from kview.run.dashboard import drive
 from kview.run.fleet import Fleet
 from kview.run.observing import AttentiveSource, ConnectedSource
 from kview.run.printing import Printed, print_all
@@ -327,6 +328,29 @@ def test_settings_are_those_of_the_beginning(
         assert fleet.open("one").clusters is fleet and fleet.fleet() is not None
     with pytest.raises(BadUse):
         begin(first)
+
+
+def interrupted() -> Iterator[Notice]:
+    """Notices that Ctrl-C comes before."""
+    raise KeyboardInterrupt
+    yield
+
+
+def test_what_has_begun_ends_if_the_others_cannot_begin_or_nothing_can_be_shown() -> None:
+    before = set(threading.enumerate())
+    with FakeBroker(0) as broker:
+        one, other = shown("one", broker.address), shown("other", broker.address)
+        never = dataclasses.replace(other, opening=cast(Sequence[Notice], interrupted()))
+        with pytest.raises(KeyboardInterrupt):
+            Fleet([one, never], None)
+        fleet = Fleet([shown("one", broker.address)], None)
+
+        def fails() -> Session:
+            raise ZeroDivisionError("a bug")
+
+        with pytest.raises(ZeroDivisionError):
+            drive(fleet, fails, fleet.stop)
+    wait_until(lambda: not {*threading.enumerate()} - before, "all threads have ended")
 
 
 def test_text_of_several_ends_while_one_is_connecting(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The pace of observing, and how failures before and after the first view are handled."""
 
+import itertools
 import threading
 from collections.abc import Callable
 
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from kview.errors import BadUse, ClusterUnreachable, ErrorKind, KviewError
 from kview.language.notices import text
-from kview.model.notices import Notice
+from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
 from kview.run.observing import MAX_BACK_OFF_S, ObservingFeed, Pace, SourceEnded, SourceReplaced, views
 from tests.run.fakes import Clock, ScriptedSource, Step, snapshot
@@ -164,6 +165,29 @@ def test_a_feed_that_cannot_begin_keeps_the_error_and_says_so_once() -> None:
     feed.stop()
     assert feed.error is UNREACHABLE
     assert ended == [True]
+
+
+def test_a_streak_of_bugs_is_logged_once_and_the_next_one_begins_with_a_short_wait(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kview.run.observing.FIRST_BACK_OFF_S", 0.01)
+    bug = ZeroDivisionError("a bug")
+    steps: list[Step] = [bug, bug, bug, snapshot(0), SourceEnded(KILLED)]
+    source = ScriptedSource(itertools.chain(steps, map(snapshot, range(10_000))), [*[None] * 4, bug])
+    seen: list[str] = []
+    told: list[Notice] = []
+    feed = ObservingFeed(source, numbered, interval_s=0.01, patient=True)
+    feed.start(seen.append, told.append)
+    wait_until(lambda: len(seen) >= 3, "views after each streak")
+    feed.stop()
+    failed, again = NoticeKind.OBSERVING_FAILED, NoticeKind.OBSERVING_AGAIN
+    assert [notice.kind for notice in told] == [
+        *(failed, failed, failed, again),
+        *(NoticeKind.SOURCE_LOST, failed, again),
+    ]
+    logged = [record for record in caplog.records if record.exc_info is not None]
+    assert len(logged) == 2, "one for each streak"
+    assert feed._back_off.pause_s == 0.01
 
 
 def test_stopping_waits_for_no_observation_that_hangs() -> None:

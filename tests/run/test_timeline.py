@@ -3,6 +3,7 @@
 import asyncio
 import math
 import resource
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from kview.derive.view import LIVE, View
 from kview.errors import ErrorFacts
 from kview.model.aggregates import Aggregates, SparkState, SparkStatus
 from kview.model.history import CourseOf
+from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from kview.recording.names import state_folder
@@ -24,7 +26,7 @@ from kview.recording.ring import FlightRecorder
 from kview.recording.segment import STREAM_FILE
 from kview.run.recorder import Recorder
 from kview.run.settings import Record
-from kview.run.timeline import LiveTimeline
+from kview.run.timeline import LiveTimeline, Publisher
 from tests.recording.snapshots import all_of, assert_all_equal, concluded, ticking
 from tests.run.fakes import HeldSource, Shown
 from tests.waiting import wait_until
@@ -55,6 +57,7 @@ class Stage:
         )
         self.shown = Shown()
         self.timeline.start(self.shown.views.append, self.shown.notices.append)
+        self.timeline.begin()
 
     def _take(self, snapshot: Snapshot, view: View | None) -> None:
         assert view is not None and view.snapshot is snapshot
@@ -108,6 +111,28 @@ def test_the_course_has_this_run_and_earlier_ones_of_the_same_cluster(
     finally:
         stage.source.release()
         stage.timeline.stop()
+
+
+def test_notices_that_were_kept_are_said_once_and_before_what_comes_meanwhile() -> None:
+    first, second, third = (Notice(kind) for kind in list(NoticeKind)[:3])
+    publisher = Publisher(lambda: WALL_MS, opening=[first])
+    publisher.notify_or_keep(second)
+    said: list[Notice] = []
+    others: list[threading.Thread] = []
+
+    def say(notice: Notice) -> None:
+        said.append(notice)
+        if not others:
+            others.append(threading.Thread(target=publisher.notify_or_keep, args=(third,)))
+            others[0].start()
+            others[0].join(0.02)
+
+    publisher.start(lambda view: None, say)
+    others[0].join()
+    assert said == [first, second, third]
+    publisher.stop()
+    publisher.start(lambda view: None, said.append)
+    assert len(said) == 3
 
 
 def folded(until: int) -> View:

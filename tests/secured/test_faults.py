@@ -124,7 +124,7 @@ def test_a_certificate_that_expires_during_a_run(cluster: Cluster) -> None:
     assert broker.handshakes <= before + 6, "on two connections, a refusal is not repeated at once"
 
 
-@pytest.mark.slow  # half a minute; test_renewal.py and test_logins.py have files that are read again
+@pytest.mark.slow  # half a minute; test_renewal.py reads a key store again, test_tls.py logs in with one
 def test_a_client_certificate_that_is_renewed_on_disk(authority: Authority, cluster: Cluster) -> None:
     alice = cluster.folder / "alice.pem"
     authority.issue("alice").write(alice)

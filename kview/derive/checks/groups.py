@@ -66,6 +66,8 @@ def group_findings(view: View, may_explain: Causes) -> Iterator[CheckFinding]:
                 name=name,
                 group_type=group_type,
                 amount=int(figures.lost[row]),
+                lag=int(figures.lag[row]),
+                lag_is_bound=bool(figures.lag_is_bound[row]),
                 is_bound=bool(figures.lost_is_bound[row]),
             )
 

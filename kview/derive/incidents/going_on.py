@@ -134,11 +134,13 @@ def _with_led_late(hit: Hit, incident: Incident, step: Step) -> Hit:
     The controller elects it as long as it has not noticed the loss.
     """
     table, brokers = step.now.snapshot.partitions, step.now.snapshot.brokers
+    away = brokers.id[np.asarray(brokers.state != BrokerState.UP, np.bool_)]
+    away = away[np.isin(away, incident.brokers)]
+    if not len(away):
+        return hit
     was = step.alignment.carry(step.then.snapshot.partitions.leader, UNKNOWN_ID)
     if was is table.leader:
         return hit
-    away = brokers.id[np.asarray(brokers.state != BrokerState.UP, np.bool_)]
-    away = away[np.isin(away, incident.brokers)]
     rows = np.flatnonzero((table.leader != was) & np.isin(table.leader, away)).astype(np.int64)
     return hit.joined(hits.led(Layer.of(table, step.now_ms), rows)) if len(rows) else hit
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from kview.pipeline.kernel.words import Bools, Longs
 
-Rows = list[dict[str, Any]]
+FigureRows = list[dict[str, Any]]
 """Rows of a figure, by the names of their columns."""
 
 MOST_OPEN = 100

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kview.pipeline.kernel.columns import ALL, Counted, FactRows, Names, Rows, matching
+from kview.pipeline.kernel.columns import ALL, Counted, FactRows, FigureRows, Names, matching
 from kview.pipeline.kernel.words import Bools, Longs
 
 SEVERITIES = ("good", "calm", "warn", "risk")
@@ -116,19 +116,19 @@ class _Facts:
         self.keep(held)
         return counted_ms[held]
 
-    def keyed(self, name: str) -> tuple[Longs, Callable[[Longs], Rows]]:
+    def keyed(self, name: str) -> tuple[Longs, Callable[[Longs], FigureRows]]:
         """Return a key per row for its cluster and its word in a column, and what names the keys of rows."""
         codes, words = self.rows.words(name)
         named = [*words, None]
 
-        def rows_of_keys(at: Longs) -> Rows:
+        def rows_of_keys(at: Longs) -> FigureRows:
             pairs = zip(self.cluster[at].tolist(), codes[at].tolist(), strict=True)
             return [{"cluster": self.clusters[cluster], name: named[code]} for cluster, code in pairs]
 
         return self.cluster * len(named) + codes, rows_of_keys
 
 
-def _with(rows: Rows, columns: dict[str, list[Any]]) -> Rows:
+def _with(rows: FigureRows, columns: dict[str, list[Any]]) -> FigureRows:
     """Add columns to rows, in place, and return the rows."""
     for name, values in columns.items():
         for row, value in zip(rows, values, strict=True):
@@ -140,13 +140,18 @@ def _listed(values: Longs) -> list[int | None]:
     return [None if value == _NONE else value for value in values.tolist()]
 
 
-def group_lags(batches: Sequence[Counted], pattern: str, threshold_ms: int, names: Names) -> Rows:
+def group_lags(batches: Sequence[Counted], pattern: str, threshold_ms: int, names: Names) -> FigureRows:
     """Return each group's greatest lags and when they were first seen, the time above the threshold and the
     time in which the lag in time was known."""
     columns = ("interval_ms", "group", "lag", "behind_ms", "lost", "worst_topic", "worst_partition")
     facts = _Facts(batches, "group_lags", columns, "group", names)
     facts.keep_matching("group", pattern)
     counted_ms = facts.keep_held()
+    # The last row of a group that is gone says nothing about it.
+    known = facts.rows.known("lag") | facts.rows.known("behind_ms") | (facts.rows.numbers("lost") > 0)
+    says = (counted_ms > 0) | known
+    facts.keep(says)
+    counted_ms = counted_ms[says]
     if not len(counted_ms):
         return []
     keys, named = facts.keyed("group")
@@ -175,7 +180,7 @@ def group_lags(batches: Sequence[Counted], pattern: str, threshold_ms: int, name
     return _with(named(groups.first), figures)
 
 
-def findings(batches: Sequence[Counted], names: Names) -> Rows:
+def findings(batches: Sequence[Counted], names: Names) -> FigureRows:
     """Return how long each kind of finding held, its worst severity and its greatest counts."""
     columns = ("interval_ms", "kind", "severity", "partitions", "internal_partitions", "groups")
     facts = _Facts(batches, "findings", columns, "kind", names)
@@ -210,7 +215,7 @@ def findings(batches: Sequence[Counted], names: Names) -> Rows:
     )
 
 
-def incidents(batches: Sequence[Counted], columns: Sequence[str], most: int) -> Rows:
+def incidents(batches: Sequence[Counted], columns: Sequence[str], most: int) -> FigureRows:
     """Return these columns of the incidents that went on in the period, the first `most` of them."""
     facts = _Facts(batches, "incidents", ["id", *columns], "id", ALL)
     ids, _ = facts.rows.words("id")
@@ -224,7 +229,7 @@ def incidents(batches: Sequence[Counted], columns: Sequence[str], most: int) -> 
     kinds, _ = facts.rows.words("kind")
     order = np.lexsort((facts.recording[last], kinds[last], facts.cluster[last], began_ms[last]))
     last = last[order][:most]
-    incident_rows: Rows = facts.rows.table.select(list(columns)).take(last).to_pylist()
+    incident_rows: FigureRows = facts.rows.table.select(list(columns)).take(last).to_pylist()
     for row, cluster in zip(incident_rows, facts.cluster[last].tolist(), strict=True):
         row["cluster"] = facts.clusters[cluster]
         for name in ("brokers", "controllers", "racks"):
@@ -232,7 +237,7 @@ def incidents(batches: Sequence[Counted], columns: Sequence[str], most: int) -> 
     return incident_rows
 
 
-def elections(batches: Sequence[Counted], pattern: str, names: Names) -> Rows:
+def elections(batches: Sequence[Counted], pattern: str, names: Names) -> FigureRows:
     """Return how often the partitions of each topic changed or lost their leader."""
     columns = ("topic", "partition", "new_leader", "unclean")
     facts = _Facts(batches, "elections", columns, "topic", names)
@@ -258,7 +263,7 @@ def elections(batches: Sequence[Counted], pattern: str, names: Names) -> Rows:
     )
 
 
-def sizes(batches: Sequence[Counted], pattern: str, names: Names) -> Rows:
+def sizes(batches: Sequence[Counted], pattern: str, names: Names) -> FigureRows:
     """Return the first and the last known size of each topic, and its settings at last."""
     facts = _Facts(batches, "sizes", ("topic", "bytes", "leader_bytes", *SIZE_SETTINGS), "topic", names)
     facts.keep_matching("topic", pattern)

@@ -12,7 +12,7 @@ import numpy as np
 
 from kview.model.sums import PERCENTS, SUMS, Kind, Sum, nearest_rank
 from kview.pipeline.kernel import facts, tables
-from kview.pipeline.kernel.columns import ALL, Columns, Counted, Names, Rows, matching
+from kview.pipeline.kernel.columns import ALL, Columns, Counted, FigureRows, Names, matching
 from kview.pipeline.kernel.tables import HOTTEST_SHIFT, MINUTE_SUMS, STATES
 from kview.pipeline.kernel.words import Bools, Longs
 
@@ -64,7 +64,7 @@ NAMED = {
 """Table → the column whose words are in a range of names. All incidents are in one part."""
 
 
-def answer(part: Part, asked: Asked) -> dict[str, Rows]:
+def answer(part: Part, asked: Asked) -> dict[str, FigureRows]:
     """Return the figures that come from a part of a table, by their names."""
     batches, names = part.batches, part.names
     topics, groups = asked.filters.topics, asked.filters.groups
@@ -157,7 +157,7 @@ class SecondFigures:
         self._hot_row = np.flatnonzero(most >= 0)
         self._hot_rate, self._hot_place = most[self._hot_row], place[self._hot_row]
 
-    def sums(self) -> Rows:
+    def sums(self) -> FigureRows:
         """Return the sums of every key, seconds with partitions in each state, and what skew needs:
         `hottest_total`, `partition_sum` ÷ `partition_seconds`, and `partitions` of a topic."""
         if not len(self.keys):
@@ -180,14 +180,14 @@ class SecondFigures:
     def _sum(self, values: Longs) -> Longs:
         return np.add.reduceat(values, self._starts)
 
-    def _rows_of(self, columns: dict[str, Any]) -> Rows:
+    def _rows_of(self, columns: dict[str, Any]) -> FigureRows:
         lists = {name: values.tolist() for name, values in columns.items()}
         return [
             {"cluster": cluster, "kind": kind, "name": name} | {n: values[at] for n, values in lists.items()}
             for at, (cluster, kind, name) in enumerate(self.keys)
         ]
 
-    def percentiles(self, known: Mapping[str, int]) -> Rows:
+    def percentiles(self, known: Mapping[str, int]) -> FigureRows:
         """Return the percentiles of the records in per second, as `in_p50` … over all known seconds of a
         cluster, and the greatest second, as `in_most` and `in_most_s`. Keys without records in are left
         out."""
@@ -196,7 +196,7 @@ class SecondFigures:
         order = some[np.lexsort((-self.second[some], records[some], self.key_at[some]))]
         starts = np.flatnonzero(_changes(self.key_at[order]))
         ends = np.append(starts[1:], len(order))[: len(starts)]
-        rows: Rows = []
+        rows: FigureRows = []
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
             cluster, kind, name = self.keys[self.key_at[order[start]]]
             count, known_s = end - start, known[cluster]
@@ -210,7 +210,7 @@ class SecondFigures:
             rows.append(row | {"in_most": int(records[most]), "in_most_s": int(self.second[most])})
         return rows
 
-    def hottest(self) -> Rows:
+    def hottest(self) -> FigureRows:
         """Return the partition with the greatest sum of rates over the seconds in which it was the hottest,
         as `topic` and `partition`. Of equally hot partitions it is the first by name."""
         keys = self.key_at[self._hot_row]
@@ -228,7 +228,7 @@ class SecondFigures:
             for key, place in zip(keys[first].tolist(), places[first].tolist(), strict=True)
         ]
 
-    def throughput(self, most: int, step_s: int) -> Rows:
+    def throughput(self, most: int, step_s: int) -> FigureRows:
         """Return the sums of each step of `step_s`, of clusters and of the `most` topics with most
         records."""
         records = self._sum(self._columns[Sum.RECORDS_IN]).tolist() if self.keys else []
@@ -271,7 +271,7 @@ class PartitionFigures:
         self._peak = np.full(len(keys), -1, np.int64)
         np.maximum.at(self._peak, at, rows.numbers("peak", -1))
 
-    def partitions(self, most: int) -> Rows:
+    def partitions(self, most: int) -> FigureRows:
         """Return partitions: the `most` busiest, the busiest of each of the `most` least even topics, and the
         `most` with the longest time in a bad state (`bad_ms`). `uneven` is a topic's busiest partition ÷ its
         mean one, None for the other partitions. Keys are in the order of their names."""
@@ -310,7 +310,7 @@ class PartitionFigures:
         cluster, topic = divmod(key, max(1, len(self._topics)))
         return {"cluster": self._clusters[cluster], "topic": self._topics[topic]}
 
-    def traffic(self) -> Rows:
+    def traffic(self) -> FigureRows:
         """Return the replicated records and their estimated sizes, and the number of partitions with any
         figure, by topic."""
         starts = np.flatnonzero(_changes(self._topic_key))

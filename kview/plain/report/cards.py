@@ -80,7 +80,7 @@ def _lag(report: Report) -> Card:
         return Card(name, words.NONE, "", Severity.CALM)
     at = int(np.argmax(table["behind_most"]))
     severity = Severity.WARN if table["above_ms"][at] > 0 else Severity.CALM
-    figure = words.duration(int(table["behind_most"][at]))
+    figure = f"≈{words.duration(int(table['behind_most'][at]))}"
     return Card(name, figure, glyphs.printable(named(report, table, "group", at)), severity)
 
 

@@ -124,7 +124,7 @@ def test_a_report_about_nothing_has_a_page() -> None:
 def test_four_figures_come_first_and_what_is_not_known_is_not_none() -> None:
     worst, lag, records, incidents = cards(sample())
     assert (worst.figure, worst.note, worst.severity) == ("99.51 %", "audit-log", Severity.RISK)
-    assert (lag.figure, lag.note, lag.severity) == ("7 m 40 s", "audit-export", Severity.WARN)
+    assert (lag.figure, lag.note, lag.severity) == ("≈7 m 40 s", "audit-export", Severity.WARN)
     assert (records.figure, records.note) == ("28 M", "7,900 per second on average")
     assert (incidents.figure, incidents.note) == ("2", "the longest: ≥10 m")
     assert [card.figure for card in cards(empty())] == ["–"] * 4

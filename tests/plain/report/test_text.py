@@ -41,7 +41,7 @@ def test_the_worst_is_said_first_and_in_figures() -> None:
         " of the time",
         "✕ payment was under min.insync.replicas for 12 s: acks=all writes were refused",
         "✕ audit-export lost 41 records, deleted before it had read them",
-        "▲ audit-export was up to 7 m 40 s behind (at most 190,113 records), and more than 1 m behind for"
+        "▲ audit-export was up to ≈7 m 40 s behind (at most 190,113 records), and more than 1 m behind for"
         " 38 m 30 s in all",
         "● on average 7,900 records/s in and 7,840 out; at most 12,003 came in within one second (14:20:01)",
         "● followers copied ≈33 GB between racks (67 % of replication), at a cost of 0.66",
