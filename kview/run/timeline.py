@@ -164,6 +164,8 @@ class LiveTimeline:
         """Why there is no view, or none that is newer."""
         self._ignore = ignore
         self._recorder = recorder
+        if not patient:  # then it is shown at once, and is not one of several
+            recorder.hold()
         self._courses = CourseReader(self._recordings)
         fold = partial(new_fold, ignore, (recorder.offer, *takers))
         self._observing = ObservingFeed(source, fold, interval_s, patient)
@@ -204,6 +206,7 @@ class LiveTimeline:
             self._publisher.notify(self._opening.popleft())
         if self._said is not None:
             self._publisher.notify(self._said)
+        self._recorder.shown()
         self.live()
         if not self._observing.has_begun:
             self.begin()
