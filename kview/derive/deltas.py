@@ -183,11 +183,11 @@ def _growth(value: Longs, received_ms: Longs, before: Longs, before_ms: Longs) -
 def partition_deltas(
     previous: Snapshot | None,
     current: Snapshot,
-    carried: PartitionDeltas | CarriedPartitions | None = None,
+    carried: CarriedPartitions | None = None,
 ) -> PartitionDeltas:
     """Return what came into each partition since `previous`, and the partition's state in the meantime.
 
-    `carried` is the result of the call for `previous`, None if there was no such call.
+    `carried` is of the result of the call for `previous`, None if there was no such call.
     """
     before, table = _comparable(previous, current), current.partitions
     rows = align_partitions(before.partitions, table)
@@ -303,11 +303,11 @@ def _in_other_rack(brokers: Brokers, table: Partitions) -> Flags:
 def offset_deltas(
     previous: Snapshot | None,
     current: Snapshot,
-    carried: OffsetDeltas | CarriedOffsets | None = None,
+    carried: CarriedOffsets | None = None,
 ) -> OffsetDeltas:
     """Return what each group committed since `previous`.
 
-    `carried` is the result of the call for `previous`, None if there was no such call.
+    `carried` is of the result of the call for `previous`, None if there was no such call.
     """
     before, table = _comparable(previous, current), current.offsets
     carried = carried if before is previous else None

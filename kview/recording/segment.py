@@ -8,6 +8,7 @@ disk can only leave an incomplete last batch, which readers ignore.
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -272,19 +273,24 @@ def _encoding(part: str, field: pa.Field) -> str:
 def _write_parquet(part: str, row_groups: Iterator[pa.Table], path: Path, rows: int) -> None:
     """Write and flush the file of a part, which has so many rows. Raises OSError."""
     schema = CLOSED_NUMBERS if part == "numbers" else PARTS[part]
-    with pq.ParquetWriter(
-        path,
-        schema,
-        compression="zstd",
-        compression_level=SMALL_ZSTD_LEVEL if rows < SMALL_ROWS else ZSTD_LEVEL,
-        use_dictionary=[f.name for f in schema if pa.types.is_string(f.type)],
-        column_encoding={f.name: _encoding(part, f) for f in schema if pa.types.is_integer(f.type)},
-        write_statistics=["sequence"] if "sequence" in schema.names else False,
-        store_schema=False,
-        write_page_checksum=True,
-    ) as writer:
-        for row_group in row_groups:
-            writer.write_table(row_group, ROW_GROUP_ROWS)
+    try:
+        with pq.ParquetWriter(
+            path,
+            schema,
+            compression="zstd",
+            compression_level=SMALL_ZSTD_LEVEL if rows < SMALL_ROWS else ZSTD_LEVEL,
+            use_dictionary=[f.name for f in schema if pa.types.is_string(f.type)],
+            column_encoding={f.name: _encoding(part, f) for f in schema if pa.types.is_integer(f.type)},
+            write_statistics=["sequence"] if "sequence" in schema.names else False,
+            store_schema=False,
+            write_page_checksum=True,
+        ) as writer:
+            for row_group in row_groups:
+                writer.write_table(row_group, ROW_GROUP_ROWS)
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()  # it has a footer, as if it were complete
+        raise
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

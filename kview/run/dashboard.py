@@ -39,8 +39,8 @@ SWITCH_INTERVAL_S = 0.001
 partitions does not make the screen stutter."""
 
 RECORDING_STARTS_AFTER_S = 0.3
-"""The time from the first view to the start of recording, so that the imports for recording do not slow down
-the drawing of that view."""
+"""The time from the first view, once it is shown, to the start of recording, so that the imports for
+recording do not slow down the drawing of that view."""
 
 
 class Driven(Protocol):
@@ -52,7 +52,7 @@ class Driven(Protocol):
         ...
 
     def on_error(self, call: Callable[[], None]) -> None:
-        """Register `call`, which is called once if an error ends the run before its first view."""
+        """Register `call`, which is called at least once if an error ends the run before its first view."""
         ...
 
 

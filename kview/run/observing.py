@@ -4,7 +4,6 @@ snapshots are folded into views, which a dashboard does on a thread."""
 import ctypes
 import gc
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -43,18 +42,13 @@ ARENA_MAX = -8
 """M_ARENA_MAX of glibc's malloc.h, the limit of its arenas. Each thread would get one of its own, and keep
 what is freed in it from the others: 80 MB with 39,000 partitions. Python threads rarely allocate at once."""
 
-ARROW_POOL = "ARROW_DEFAULT_MEMORY_POOL"
-"""The environment variable that names the pool of pyarrow's memory. It is read when pyarrow is imported."""
-
 V = TypeVar("V")
 
 _log = logging.getLogger(__name__)
 
 
 def share_memory() -> None:
-    """Let all threads use the memory that one of them has freed, if the C library is glibc, and let pyarrow,
-    which is imported later, use the same: its own pool keeps 30 MB of what a closed segment took."""
-    os.environ.setdefault(ARROW_POOL, "system")
+    """Let all threads use the memory that one of them has freed, if the C library is glibc."""
     with suppress(AttributeError, OSError, TypeError):
         ctypes.CDLL(None).mallopt(ARENA_MAX, 1)
 

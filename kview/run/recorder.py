@@ -43,6 +43,9 @@ RETRY_S = 10.0
 """Pause between attempts to continue a recording that has stopped, for example until somebody has freed some
 space. An attempt costs a few writes."""
 
+ARROW_POOL = "ARROW_DEFAULT_MEMORY_POOL"
+"""The environment variable that names the pool of pyarrow's memory. It is read when pyarrow is imported."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -198,11 +201,15 @@ class Recorder:
     def __init__(self, record: Record, starts_after_s: float = 0.0) -> None:
         """Create a recorder that waits `starts_after_s` before recording starts.
 
-        The wait lets the first view be drawn undisturbed. Snapshots offered in the meantime are queued.
+        The wait lets the first view be drawn undisturbed. It begins with `start`, or after `hold` with
+        `shown` if that comes later. Snapshots offered in the meantime are queued.
         """
         self._record = record
         self._starts_after_s = starts_after_s
         self._ending = threading.Event()
+        self._shown = threading.Event()
+        self._shown.set()
+        self._offered = 0
         self._thread = RecordingThread(self._new_writer, self._notify)
         self._started = False
         self._closed = False
@@ -219,6 +226,14 @@ class Recorder:
         self.on_folder: Callable[[Path], None] = lambda folder: None
         self.on_stopped: Callable[[ErrorFacts], None] = lambda why: None
 
+    def hold(self) -> None:
+        """Wait for `shown` before recording starts, unless so much is queued that some would be left out."""
+        self._shown.clear()
+
+    def shown(self) -> None:
+        """Note that what is recorded is shown now."""
+        self._shown.set()
+
     def start(self, on_notice: Callable[[Notice], None]) -> None:
         """Start recording. Returns at once. Does nothing after `end`."""
         if self._ending.is_set():
@@ -231,6 +246,9 @@ class Recorder:
         """Record a snapshot soon, with the facts of its view if it could be folded. Returns at once."""
         if not self._ending.is_set():
             self._thread.offer(snapshot, Facts.of(view) if view is not None else None)
+            self._offered += 1
+            if self._offered > QUEUE_OBSERVATIONS // 4:
+                self._shown.set()
 
     def keep(self, name: str) -> Notice | None:
         """Keep what has been recorded so far under `name`.
@@ -246,6 +264,7 @@ class Recorder:
     def end(self) -> None:
         """Stop recording. Returns at once; `stop` waits until everything is written."""
         self._ending.set()
+        self._shown.set()
         if self._started:
             self._thread.stop(0)
 
@@ -264,7 +283,9 @@ class Recorder:
             self.unfinished = KviewError(ErrorKind.UPLOAD_UNFINISHED, folder=str(self.folder)).facts
 
     def _new_writer(self) -> Writes:
+        self._shown.wait()
         self._ending.wait(self._starts_after_s)
+        import_arrow()
         writer = self._ring() if self._record.folder is None else self._recording(self._record.folder)
         self.folder = writer.folder
         self.on_folder(writer.folder)
@@ -333,6 +354,19 @@ class _ProgressWriter:
     def close(self) -> None:
         self._writer.close()
         self._recorder.closed()
+
+
+def import_arrow() -> None:
+    """Import pyarrow with the C library's memory: its own pool keeps 30 MB of what a closed segment took.
+
+    Another pool that the user chose stays, and a process that is started later chooses for itself.
+    """
+    is_chosen = ARROW_POOL in os.environ
+    os.environ.setdefault(ARROW_POOL, "system")
+    import kview.recording.writer  # noqa: F401
+
+    if not is_chosen:
+        os.environ.pop(ARROW_POOL, None)
 
 
 def check_target(record: Record) -> None:

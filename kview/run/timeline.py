@@ -175,6 +175,8 @@ class LiveTimeline:
         """Why there is no view, or none that is newer."""
         self._ignore = ignore
         self._recorder = recorder
+        if not patient:  # then it is shown at once, and is not one of several
+            recorder.hold()
         self._courses = CourseReader(self._recordings)
         fold = partial(new_fold, ignore, (recorder.offer, *takers))
         self._observing = ObservingFeed(source, fold, interval_s, patient)
@@ -213,6 +215,7 @@ class LiveTimeline:
         self._publisher.start(on_view, on_notice)
         if self._said is not None:
             self._publisher.notify(self._said)
+        self._recorder.shown()
         self.live()
 
     def leave(self) -> None:

@@ -16,6 +16,7 @@ from kview.recording.reader import Recording
 from kview.run import replaying
 from kview.run.checking import end_if_lost
 from kview.run.checking import write as write_file
+from kview.run.log import start_log
 from kview.run.observing import Source, new_fold, views
 from kview.run.recorder import check_target
 from kview.run.settings import Display
@@ -37,6 +38,7 @@ def _sleep(seconds: float) -> bool:
 
 def observed(source: Source, for_s: float, wait: Callable[[float], bool] | None = None) -> View:
     """Observe a source, and return its last view. Raises KviewError."""
+    start_log()
     began_s = time.monotonic()
     try:
         for item in views(source, new_fold, 1.0, wait or _sleep):

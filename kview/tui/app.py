@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from msgspec.structs import replace
 from textual.app import ScreenStackError, SystemCommand
+from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.message import Message
 from textual.screen import Screen
@@ -364,7 +365,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         if self.session.clusters is not None and (other := self.session.clusters.instead()) is not None:
             await self._change_to(other)
             return
-        screen = self._visible()
+        screen = self.drawn_screen()
         self.teaching.tick()
         self._ticks += 1
         is_counting = self._reports.is_busy and self._ticks % TICKS_A_SECOND == 0
@@ -452,7 +453,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
 
     def redraw_caption(self) -> None:
         """Draw the caption strip again, because its clock has moved."""
-        if screen := self._visible():
+        if screen := self.drawn_screen():
             screen.redraw_caption()
 
     # -- colours
@@ -480,16 +481,23 @@ class KviewApp(OwnApp, inherit_bindings=False):
         screen = self.shown()
         return screen is not None and screen.is_small
 
-    def _visible(self) -> KviewScreen | None:
+    def drawn_screen(self) -> KviewScreen | None:
         """Return the screen that draws views, also if the list of `:` or of themes lies over it."""
         below = self.screen_stack[-2:-1]
         if below and isinstance(self.screen, OverScreen) and isinstance(below[0], KviewScreen):
             return below[0]
         return self.shown()
 
+    def pop_screen(self) -> AwaitComplete:
+        """Leave a screen. The one below is drawn at once."""
+        popped = super().pop_screen()
+        if screen := self.drawn_screen():
+            screen.take_up()
+        return popped
+
     def redraw(self) -> None:
         """Draw the screen again, because the view or something that is not in it has changed."""
-        if screen := self._visible():
+        if screen := self.drawn_screen():
             screen.update()
             return
         for over in self.screen_stack[1:]:  # Help shows which keys work.

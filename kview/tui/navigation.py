@@ -124,6 +124,9 @@ class Navigation:
 
     async def to(self, mode: str) -> None:
         """Go to the screen of a number key, without the screens above it."""
+        left = self._app.drawn_screen()
+        if left is not None and mode != self._app.current_mode:
+            left.let_go()  # Textual tells it only to a list over it
         await self._app.switch_mode(mode)
         while len(self._app.screen_stack) > 1:
             await self._app.pop_screen()

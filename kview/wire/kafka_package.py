@@ -4,6 +4,7 @@
 of `kview connect`, a quarter of that of `kview serve`, and 10 MB.
 """
 
+import logging
 import sys
 from importlib.util import find_spec
 from types import ModuleType
@@ -18,3 +19,4 @@ def without_clients() -> None:
     package.__path__ = list(spec.submodule_search_locations)
     package.__spec__ = spec
     sys.modules["kafka"] = package
+    logging.getLogger("kafka").addHandler(logging.NullHandler())  # as the package itself does

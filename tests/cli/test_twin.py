@@ -7,7 +7,7 @@ import pytest
 
 from kview.cli.twin import _is_recording
 from kview.lab import twin_loss
-from tests.cli.commands import run_here
+from tests.cli.commands import run_here, run_kview
 from tests.served import Served
 
 
@@ -49,7 +49,9 @@ def test_what_cannot_have_a_twin() -> None:
     ):
         done = run_here("twin", *arguments)
         assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
-    assert run_here("twin", "127.0.0.1:1").returncode == 3
+    unreachable = run_kview("twin", "127.0.0.1:1")
+    begins = [line.split()[0] for line in unreachable.stderr.splitlines()]
+    assert (unreachable.returncode, begins) == (3, ["observing", "kview:"]), "warnings go to the log file"
     both = run_here("serve", "--world", __file__, "--brokers", "3")
     assert both.returncode == 2 and "give --brokers or --world" in both.stderr
     wrong = run_here("serve", "--world", __file__)

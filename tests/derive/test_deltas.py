@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from kview.derive.deltas import (
     MAX_INTERVAL_MS,
     MAX_SPREAD_MS,
+    CarriedOffsets,
+    CarriedPartitions,
     OffsetDeltas,
     offset_deltas,
     partition_deltas,
@@ -154,10 +156,11 @@ def test_a_clock_that_jumps_back_gives_no_rate() -> None:
 def test_another_cluster_counts_nothing(what: dict[str, Any]) -> None:
     a, b = ticked(default_world(), 2)
     other = replace(b, observation=replace(b.observation, **what))
-    deltas, offsets = partition_deltas(a, other), offset_deltas(a, other, offset_deltas(None, a))
+    carried = CarriedOffsets.of(offset_deltas(None, a))
+    deltas, offsets = partition_deltas(a, other), offset_deltas(a, other, carried)
     assert not deltas.records_in.any() and not deltas.records_in_gap.any()
     nothing = replace(other, offsets=empty(Offsets))
-    assert not len(offset_deltas(a, nothing, offset_deltas(None, a)).records_out)
+    assert not len(offset_deltas(a, nothing, carried).records_out)
     assert not offsets.records_out.any()
 
 
@@ -209,7 +212,7 @@ def test_a_topics_partitions_are_counted() -> None:
 def committed(snapshots: list[Snapshot]) -> list[OffsetDeltas]:
     out: list[OffsetDeltas] = []
     for a, b in zip([None, *snapshots], snapshots, strict=False):
-        out.append(offset_deltas(a, b, out[-1] if out else None))
+        out.append(offset_deltas(a, b, CarriedOffsets.of(out[-1]) if out else None))
     return out
 
 
@@ -284,7 +287,8 @@ def test_nothing_is_ever_negative(crash: int) -> None:
     carried = None
     for a, b in itertools.pairwise(snapshots):
         deltas = partition_deltas(a, b)
-        carried = offset_deltas(a, b, carried)
+        offsets = offset_deltas(a, b, carried)
+        carried = CarriedOffsets.of(offsets)
         for counts in (
             deltas.records_in,
             deltas.bytes_in,
@@ -293,10 +297,10 @@ def test_nothing_is_ever_negative(crash: int) -> None:
             deltas.replicated,
             deltas.cross_rack,
             deltas.ended_ms - deltas.began_ms,
-            carried.records_out,
-            carried.rewound,
-            carried.records_out_gap,
-            carried.ended_ms - carried.since_ms,
+            offsets.records_out,
+            offsets.rewound,
+            offsets.records_out_gap,
+            offsets.ended_ms - offsets.since_ms,
         ):
             assert (counts >= 0).all()
 
@@ -309,8 +313,8 @@ def test_a_size_belongs_to_the_log_end_that_it_was_read_with() -> None:
     doubled = replace(later.partitions, log_end=later.partitions.log_end * 2)
     later = replace(later, partitions=doubled)
     a = partition_deltas(None, first)
-    b = partition_deltas(first, later, a)
-    c = partition_deltas(later, again, b)
+    b = partition_deltas(first, later, CarriedPartitions.of(a))
+    c = partition_deltas(later, again, CarriedPartitions.of(b))
     at = row(first, "invoice", 0)
     assert a.record_centibytes[at] == b.record_centibytes[at] == c.record_centibytes[at] == 5_000
     assert partition_deltas(first, later).record_centibytes[at] < 2_600
@@ -319,9 +323,10 @@ def test_a_size_belongs_to_the_log_end_that_it_was_read_with() -> None:
     larger = sized(again, 60)
     moved = replace(larger.partitions, leader=np.roll(larger.partitions.leader, 1))
     changed = moved.leader != again.partitions.leader
-    d = partition_deltas(again, replace(larger, partitions=moved), c)
+    carried = CarriedPartitions.of(c)
+    d = partition_deltas(again, replace(larger, partitions=moved), carried)
     assert (d.record_centibytes == c.record_centibytes)[changed].all() and changed[at]
-    assert partition_deltas(again, larger, c).record_centibytes[at] == 6_000
+    assert partition_deltas(again, larger, carried).record_centibytes[at] == 6_000
 
 
 def sized(snapshot: Snapshot, record_bytes: int) -> Snapshot:

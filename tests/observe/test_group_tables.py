@@ -74,6 +74,20 @@ def test_groups_that_commit_on_the_same_partitions_share_their_rows_until_one_co
     assert tables.offsets.committed.tolist() == [1, 2, 3, 4, 5, 5, 6, 7, NO_OFFSET]
 
 
+def test_a_group_in_the_place_of_another_that_committed_on_the_same_partitions() -> None:
+    facts = {name: GroupFacts(name, "classic", "Empty", 1) for name in "abc"}
+    for known, first in zip(facts.values(), (10, 20, 30), strict=True):
+        group_facts.committed(known, commits(first, first + 1), 1_000)
+    tables = GroupTables()
+    tables.update(facts)
+    del facts["b"]
+    facts["d"] = GroupFacts("d", "classic", "Empty", 1)
+    group_facts.committed(facts["d"], commits(40, 41), 2_000)
+    tables.update(facts)
+    assert tables.offsets.group.tolist() == [*"aaccdd"]
+    assert tables.offsets.committed.tolist() == [10, 11, 30, 31, 40, 41]
+
+
 def assignment(*owned: tuple[str, list[int]]) -> bytes:
     topic = ConsumerProtocolAssignment.TopicPartition
     return bytes(

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import duckdb
 import pyarrow as pa
 
-from kview.derive.deltas import OffsetDeltas, offset_deltas, partition_deltas
+from kview.derive.deltas import CarriedOffsets, offset_deltas, partition_deltas
 from kview.model.aggregates import Rollups
 from kview.model.snapshot import Snapshot
 from kview.model.sums import BLOCK_S, SUMS, Sum
@@ -91,17 +91,18 @@ class Counted:
     def __init__(self, snapshots: Iterable[Snapshot] = ()) -> None:
         self.sums = dict.fromkeys(COUNTED, 0)
         self._before: Snapshot | None = None
-        self._carried: OffsetDeltas | None = None
+        self._carried: CarriedOffsets | None = None
         for snapshot in snapshots:
             self.add(snapshot)
 
     def add(self, now: Snapshot) -> None:
         of_users = ~now.partitions.internal
         deltas = partition_deltas(self._before, now)
-        self._carried = offset_deltas(self._before, now, self._carried)
+        offsets = offset_deltas(self._before, now, self._carried)
+        self._carried = CarriedOffsets.of(offsets)
         for column in COUNTED:
             grown = getattr(deltas, column, None)
-            grown = getattr(self._carried, column) if grown is None else grown[of_users]
+            grown = getattr(offsets, column) if grown is None else grown[of_users]
             self.sums[column] += int(grown.sum())
         self._before = now
 

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-from kview.derive.deltas import offset_deltas, partition_deltas
+from kview.derive.deltas import CarriedPartitions, offset_deltas, partition_deltas
 from kview.recording.reader import Recording
 from kview.recording.schema import OFFSET_DELTAS, PARTITION_DELTAS
 from kview.recording.writer import RecordingWriter
@@ -18,7 +18,7 @@ SECONDS, CRASH_AT = 40, 15
 WRITTEN = ticking(SECONDS, crash_at=CRASH_AT)
 COUNTED = [partition_deltas(None, WRITTEN[0])]
 for before, now in itertools.pairwise(WRITTEN):
-    COUNTED.append(partition_deltas(before, now, COUNTED[-1]))
+    COUNTED.append(partition_deltas(before, now, CarriedPartitions.of(COUNTED[-1])))
 
 
 @pytest.fixture(scope="module", params=["stream", "parquet", "both"])

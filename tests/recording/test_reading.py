@@ -6,12 +6,14 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 
 from kview.errors import BadUse, KviewError
 from kview.model.snapshot import Snapshot
+from kview.recording import segment
 from kview.recording.columns import NAMES
 from kview.recording.names import MANIFEST
 from kview.recording.reader import Recording
@@ -185,6 +187,28 @@ def test_cells_that_are_sorted_a_few_columns_at_a_time_are_the_same(tmp_path: Pa
         assert all((file.num_row_groups > 1) == (sorted_rows < 1_000) for file in files.values())
         closed[sorted_rows] = {part: file.read() for part, file in files.items()}
     assert closed[1] == closed[40] == closed[1_000_000]
+
+
+def test_a_part_that_could_not_be_written_to_its_end_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = RecordingWriter(tmp_path / "r")
+    writer.append(ticking(1)[0])
+    writer.abandon()
+    (folder,) = (tmp_path / "r").glob("seg-*")
+    in_order, made = segment._in_order, list[str]()
+
+    def fails_at_the_second(part: str, table: pa.Table) -> pa.Table:
+        made.append(part)
+        if len(made) == 2:
+            raise MemoryError
+        return in_order(part, table)
+
+    monkeypatch.setattr(segment, "_in_order", fails_at_the_second)
+    with pytest.raises(MemoryError):
+        write_closed(folder, 1)
+    assert made == ["numbers", "numbers"]
+    assert not (folder / "numbers.parquet").exists() and (folder / STREAM_FILE).exists()
 
 
 def test_damaged_parquet_is_an_error(tmp_path: Path) -> None:

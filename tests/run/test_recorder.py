@@ -1,5 +1,8 @@
 """The folders that a run can record to, and what a run records of its folds."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,13 +13,14 @@ from kview.derive.view import View
 from kview.errors import BadUse
 from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
+from kview.recording.writer import RecordingWriter
 from kview.run.observing import new_fold
-from kview.run.recorder import Recorder, check_target
+from kview.run.recorder import ARROW_POOL, QUEUE_OBSERVATIONS, Recorder, check_target
 from kview.run.settings import Record
 from tests.errors import raises_saying
 from tests.recording.runs_with_facts import rows
 from tests.recording.snapshots import all_of, assert_all_equal, concluded, ticking
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 
 
 def test_each_snapshot_is_folded_once_and_recorded_with_what_the_fold_concluded(
@@ -51,6 +55,56 @@ def test_each_snapshot_is_folded_once_and_recorded_with_what_the_fold_concluded(
     assert_all_equal(all_of(recording), written)
     assert {row["sequence"] for row in rows(recording, "findings")} == {0, 1, 2, 3, 4, 6, 7}
     assert [row["brokers"] for row in rows(recording, "incidents")][-1] == [4]
+
+
+@pytest.mark.parametrize("ends_it", ["shown", "queue", "stop"])
+def test_a_recorder_that_is_held_begins_late_and_leaves_nothing_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_it: str
+) -> None:
+    written, said = ticking(QUEUE_OBSERVATIONS), list[str]()
+    recorder = Recorder(Record(tmp_path / "r"))
+    made = recorder._recording
+
+    def noted(folder: Path) -> RecordingWriter:
+        said.append("begins")
+        return made(folder)
+
+    monkeypatch.setattr(recorder, "_recording", noted)
+    recorder.hold()
+    recorder.start(lambda notice: pytest.fail(str(notice)))
+    early = QUEUE_OBSERVATIONS // 4
+    for snapshot in written[:early]:
+        recorder.offer(snapshot, None)
+    recorder._thread._thread.join(0.05)
+    said.append(ends_it)
+    if ends_it == "queue":
+        recorder.offer(written[early], None)
+        wait_until(lambda: len(said) > 1, "it begins")
+        early += 1
+    elif ends_it == "shown":
+        recorder.shown()
+    recorder.stop(PATIENCE_S)
+    assert said == [ends_it, "begins"]
+    assert_all_equal(all_of(Recording.open(tmp_path / "r")), written[:early])
+
+
+IMPORTS_ARROW = """
+import os, sys
+from kview.run.recorder import ARROW_POOL, import_arrow
+import_arrow()
+import pyarrow
+print(pyarrow.default_memory_pool().backend_name, os.environ.get(ARROW_POOL))
+"""
+
+
+@pytest.mark.parametrize(("chosen", "in_use"), [(None, "system None"), ("jemalloc", "jemalloc jemalloc")])
+def test_arrow_uses_the_c_librarys_memory_in_this_process_only(chosen: str | None, in_use: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != ARROW_POOL}
+    environment |= {ARROW_POOL: chosen} if chosen else {}
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTS_ARROW], capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout.strip() == in_use
 
 
 @pytest.mark.parametrize("name", ["x" * 300, f"{'x' * 300}/r"])

@@ -11,7 +11,6 @@ from kview.tui.keys import ACTIONS, APP_BINDINGS, DEFAULT_KEYS
 from kview.tui.screens.help import entries
 from kview.tui.screens.topic import TopicScreen
 from kview.tui.text import content, line_width
-from kview.tui.widgets.drawn import Drawn
 from kview.tui.widgets.key_line import key_line
 from kview.tui.widgets.table import Table
 from tests.tui.harness import (
@@ -180,23 +179,6 @@ async def test_keys_that_arrive_together_mean_what_they_mean_one_by_one() -> Non
         press_at_once(app, ["escape", "5", "2", "down", "K", "1", "K"])
         await until(pilot, lambda: len(lab.commands) > 1, "faults")
         assert [command.node for command in lab.commands] == [1, 0], "in Placement, in the overview"
-
-
-@pytest.mark.parametrize("key", ["1", "3", "4", "5"])
-@running
-async def test_a_screen_holds_no_view_while_another_is_shown_and_is_the_same_afterwards(key: str) -> None:
-    async with dashboard(state(CRASH)) as (app, pilot):
-        await press(pilot, [key, "down", "down"])
-        screen, shown = app.screen, text(app)
-        selected = [table.selected for table in screen.query(Table)]
-        assert any(selected)
-        await press(pilot, ["6"])
-        assert screen is not app.screen
-        assert [drawn.id for drawn in screen.query(Drawn) if drawn.view is not None] == []
-        assert [table.id for table in screen.query(Table) if len(table.rows)] == []
-        await press(pilot, [key])
-        assert [table.selected for table in screen.query(Table)] == selected
-        assert text(app) == shown
 
 
 @running

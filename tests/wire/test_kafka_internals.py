@@ -2,8 +2,10 @@
 
 import errno
 import inspect
+import logging
 import selectors
 import socket
+import sys
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
@@ -32,6 +34,7 @@ from kview.wire.kafka_internals import (
     connect,
     network_error,
 )
+from kview.wire.kafka_package import without_clients
 from kview.wire.kafka_requests import request_decoder
 from kview.wire.kafka_responses import response_encoder
 from kview.wire.stepwise import ELEMENTS
@@ -263,3 +266,13 @@ def test_a_request_of_our_own_stands_in_for_the_librarys() -> None:
     answer = number.to_bytes(4, "big") + bytes(8)
     ((correlation_id, decoded),) = parser.receive_bytes(len(answer).to_bytes(4, "big") + answer)
     assert (correlation_id, decoded.throttle_time_ms, decoded.topics) == (number, 0, ())
+
+
+def test_without_its_package_kafka_python_says_nothing_on_the_terminal_either(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kafka = logging.getLogger("kafka")
+    monkeypatch.setattr(kafka, "handlers", [])
+    monkeypatch.delitem(sys.modules, "kafka")
+    without_clients()
+    assert [type(handler) for handler in kafka.handlers] == [logging.NullHandler]

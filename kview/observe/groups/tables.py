@@ -99,6 +99,7 @@ class GroupTables(Struct):
             a[:2] == b[:2] and a[2] is b[2] and a[3] is b[3] for a, b in pairs
         ):
             return
+        same = [made[0] for made in made_of] == [made[0] for made in self._made_of]
         self._made_of = made_of
         alike: dict[object, CommitRows] = {}
         rows = tuple(rows_of(known, alike) for known in ordered)
@@ -108,7 +109,8 @@ class GroupTables(Struct):
         counts = [len(r.topic) for r in rows]
         values = np.concatenate([_committed(k, r) for k, r in zip(ordered, rows, strict=True)])
         times = np.repeat(np.array([k.committed_ms for k in ordered], np.int64), counts)
-        same = len(rows) == len(self._rows) and all(a is b for a, b in zip(rows, self._rows, strict=True))
+        # Groups share rows, so those of a place may be the same although the group is another one.
+        same = same and all(a is b for a, b in zip(rows, self._rows, strict=True))
         if same and len(self.offsets) == len(values):
             old = self.offsets
             self.offsets = Offsets(old.group, old.topic, old.partition, values, old.owner, times)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from datetime import tzinfo
 
-from kview.derive.view import View
 from kview.language import glyphs, words
 from kview.language import inspection as said
 from kview.model.inspection import Producer, ProducersAnswer, ProducersRequest
+from kview.model.snapshot import Transactions
 from kview.model.units import UNKNOWN
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import Keyed
@@ -18,14 +18,14 @@ from kview.tui.text import Line, Role, Span
 class ProducerRows(Keyed[tuple[int, int]]):
     """The producers of an answer. The key is the partition with the producer's id.
 
-    The names of transactions are those that `view` knows: of transactions that hold back a partition.
+    The names of transactions are those that a view knows: of transactions that hold back a partition.
     """
 
     def __init__(
         self,
         request: ProducersRequest,
         answer: ProducersAnswer | None,
-        view: View | None,
+        transactions: Transactions | None,
         zone: tzinfo | None,
     ) -> None:
         producers: Sequence[Producer] = answer.producers if answer is not None else ()
@@ -35,9 +35,9 @@ class ProducerRows(Keyed[tuple[int, int]]):
         super().__init__([(each.partition, each.id) for each in self._producers])
         self._zone = zone
         self._names: dict[int, str] = {}
-        if view is not None:
-            table = view.snapshot.transactions
-            self._names = dict(zip(table.producer_id.tolist(), table.transactional_id.tolist(), strict=True))
+        if transactions is not None:
+            ids, names = transactions.producer_id.tolist(), transactions.transactional_id.tolist()
+            self._names = dict(zip(ids, names, strict=True))
         self.empty = ""
         self.title = _title(request, answer, zone)
         self.columns: Sequence[Column] = (

@@ -180,7 +180,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
 
     def on_screen_suspend(self) -> None:
         """Say which keys work while a list lies over the screen. Another screen needs no view of this one."""
-        if self in self.app.screen_stack:  # and not on the way to another screen
+        if self.dashboard.drawn_screen() is self:
             self.query_one(KeyLine).redraw()
         else:
             self.let_go()
@@ -271,8 +271,8 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         self.lay_out_panels()
 
     def update(self) -> None:
-        """Draw the view shown."""
-        if not self._is_complete:
+        """Draw the view shown. An answer may come while another screen is shown: that draws nothing."""
+        if not self._is_complete or (self._has_let_go and self.dashboard.drawn_screen() is not self):
             return
         dashboard, view = self.dashboard, self.view
         header, headline = self.query_one(Header), self.query_one(Headline)

@@ -42,6 +42,11 @@ class BrokerHeading(Headed):
 
     make: Callable[[int, int], list[Line]] | None = None
 
+    def let_go(self) -> None:
+        """Drop the view, of which the lines are made."""
+        super().let_go()
+        self.make = None
+
     def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
         """Return the lines, with ages as of now."""
         if self.make is None:

@@ -34,6 +34,11 @@ class DetailScreen(KviewScreen):
         with Panel(id="heading"):
             yield Table(id="detail", opens=False)
 
+    def let_go(self) -> None:
+        """Drop the lines, which are made again."""
+        super().let_go()
+        self._made_for = None
+
     def draw(self, view: View) -> None:
         """Draw the lines, again only if the form or the width has changed."""
         cells = max(10, self.inner_width - GUTTER)

@@ -170,6 +170,11 @@ class SelectedOffset(Lines):
     rows: OffsetRows | ConnectorRows | None = None
     key: Hashable = None
 
+    def let_go(self) -> None:
+        """Drop the rows, which have the view."""
+        super().let_go()
+        self.rows = None
+
     def select(self, rows: OffsetRows | ConnectorRows, key: Hashable) -> None:
         """Show the row of `rows` with that key."""
         self.rows, self.key = rows, key
@@ -261,6 +266,8 @@ class GroupScreen(KviewScreen):
         self._lay_out(len(members_table.rows))
         if self.query_one("#over_time_side").display:
             self.query_one(OverTime).show(view, self.dashboard.options)
+        else:
+            self.query_one(OverTime).let_go()
 
     def _fill_offsets(self, view: View) -> None:
         offsets = self.query_one("#offsets", Table)

@@ -66,13 +66,15 @@ class GroupsScreen(FoldingScreen):
         listed = self.query_one("#groups", Table)
         listed.fill(lambda: self._groups(view, options, listed.chosen))
         group, plot = self.selected_group(), self.query_one(MinutePlot)
+        plot.view, plot.about = view, group
         wanted = len(listed.rows) + 1 if group else self.room
         if left := self.split(self.room, "groups_side", "below", wanted, LEAST_OFFSETS):
             begins, ends = runs(view.snapshot.offsets.group)
             longest = int((ends - begins).max(initial=0))  # of all groups, so that another one moves no panel
             self.split(left, "offsets_side", "lag_side", longest + 1, LEAST_LAG, LEAST_OFFSETS)
             self.query_one(f"#{of_group.PANEL}", Table).fill(partial(self._offsets, view, group))
-            plot.view, plot.about = view, group
+        else:
+            self.query_one(f"#{of_group.PANEL}", Table).let_go()
 
     def _groups(self, view: View, options: Options, chosen: Hashable) -> groups.GroupRows:
         """Return the rows of groups, which stay the same while the selection moves."""

@@ -38,6 +38,11 @@ class LabScreen(KviewScreen):
     _asked_for: View | None = None
     """The view with which the cluster was last asked what is set."""
 
+    def let_go(self) -> None:
+        """Drop the view. The cluster is asked again when the screen is shown again."""
+        super().let_go()
+        self._asked_for = None
+
     def body(self) -> ComposeResult:
         with Panel(id="lab_side"):
             yield Table(id="lab")

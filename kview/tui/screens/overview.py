@@ -130,6 +130,8 @@ class OverviewScreen(FoldingScreen):
             table = self.query_one(f"#{id}", Table)
             if table.is_shown:
                 table.fill(partial(self._groups, view, table.chosen))
+            else:
+                table.let_go()
         self._aim_lag()
         topics = self.query_one(TopicStrips)
         topics.view, topics.options = view, options

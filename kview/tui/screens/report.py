@@ -27,6 +27,11 @@ class ReportScreen(KviewScreen):
         with Panel(id="heading"):
             yield Table(id="report", opens=False)
 
+    def let_go(self) -> None:
+        """Drop the lines, which are made again."""
+        super().let_go()
+        self._made_for = None
+
     def draw(self, view: View) -> None:
         """Draw the lines, again only if the width has changed."""
         cells, ascii_only = max(40, self.inner_width - GUTTER), self.dashboard.ascii_only

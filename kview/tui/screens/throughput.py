@@ -79,6 +79,11 @@ class Detail(Headed):
         """Show the plots and figures of `key`, which is called `label`."""
         self.key, self.label = key, label
 
+    def let_go(self) -> None:
+        """Drop what was made of the view, too."""
+        super().let_go()
+        self._kept = (None, (Title(), []))
+
     def headed(self, width: int, height: int) -> tuple[Title, list[Line]]:
         if self.view is None:
             return Title(), []

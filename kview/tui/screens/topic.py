@@ -126,6 +126,8 @@ class TopicScreen(KviewScreen):
         self._tab = str(name)
         for key, panel in self._panels.items():
             panel.display = key == name
+            if not panel.display:
+                panel.let_go()
         self.update()
         self._panels[name].focus()
 

@@ -53,6 +53,8 @@ class TopicsScreen(KviewScreen):
         readers = self.query_one("#topic_groups", Table)
         if readers.is_shown:
             readers.fill(lambda: TopicGroupRows(view, topic, options))
+        else:
+            readers.let_go()
 
     def _lay_out(self, topics: int) -> None:
         """Give the panels below the list what all topics leave free, so that a filter moves no panel, but at

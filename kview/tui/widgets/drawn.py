@@ -90,6 +90,7 @@ class Drawn(Widget):
     def redraw(self) -> None:
         """Paint again and send the lines that changed to the terminal."""
         if not self.is_attached or not self.size:
+            self._painted_for = None  # what was painted is of earlier data
             return
         if self._painted_for != (key := self.painted_for()):
             self._strips, self._painted_for = self._paint(), key  # now, so that the title goes with it

@@ -14,6 +14,7 @@ from kview.model.inspection import A
 from kview.model.inspection import Question as Asked
 from kview.tui.app_of import app_of
 from kview.tui.text import EMPTY, Line, Role, Span, cut, line, strip
+from kview.tui.widgets.drawn import Drawn
 from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.table import GUTTER, Table
 
@@ -50,6 +51,10 @@ class InspectingTable(Table):
     def asking(self) -> bool:
         """Whether an answer is being waited for."""
         return self._asking
+
+    def let_go(self) -> None:
+        """Keep the rows: they are of what was read, and not of a view."""
+        Drawn.let_go(self)
 
     def refill(self) -> None:
         """Make the rows again from what was answered last."""

@@ -7,6 +7,7 @@ from textual.binding import BindingType
 from kview.derive.view import View
 from kview.language import inspection as said
 from kview.model.inspection import ProducersAnswer, ProducersRequest
+from kview.model.snapshot import Transactions
 from kview.tui.actions import Where, bindings
 from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
@@ -25,17 +26,18 @@ class ProducersPanel(InspectingTable):
         super().__init__(id="producers", opens=False)
         self._request = ProducersRequest(topic)
         self._answer: ProducersAnswer | None = None
-        self._view: View | None = None
+        self._transactions: Transactions | None = None
+        """Those of the last view, which has their names."""
 
     def show(self, view: View, options: Options) -> None:
         """Read the producers when the panel is in sight for the first time."""
-        is_first, self._view = self._view is None, view
+        is_first, self._transactions = self._transactions is None, view.snapshot.transactions
         if is_first:
             self.action_read()
 
     def refill(self) -> None:
-        answer, view, zone = self._answer, self._view, app_of(self).zone
-        self.fill(lambda: ProducerRows(self._request, answer, view, zone))
+        answer, transactions, zone = self._answer, self._transactions, app_of(self).zone
+        self.fill(lambda: ProducerRows(self._request, answer, transactions, zone))
 
     def action_read(self) -> None:
         self.ask(self._request, "the producers", self._take)

@@ -236,6 +236,8 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return self._chosen
 
     def _settle(self) -> None:
+        if self._key is not None and isinstance(self.rows, NoRows):
+            return  # it has let go of its rows, which come back
         self._index = max(0, min(self._index, len(self.rows) - 1))
         if len(self.rows):
             self._key = self.rows.key(self._index)
