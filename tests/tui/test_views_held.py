@@ -12,7 +12,9 @@ from textual.screen import Screen
 from kview.derive.view import View
 from kview.tui.rows.common import Keyed
 from kview.tui.screens.group import GroupScreen
+from kview.tui.screens.overview import OverviewScreen
 from kview.tui.widgets.drawn import Drawn
+from kview.tui.widgets.rack_strips import RackStrips
 from kview.tui.widgets.table import Table
 from tests.tui.harness import CRASH, FakeLab, dashboard, press, press_at_once, running, state, text
 from tests.tui.inspecting import FakeInspector
@@ -142,3 +144,13 @@ async def test_a_resize_moves_no_list_that_has_let_go_of_its_rows() -> None:
         table.on_resize()
         await press(pilot, ["4"])
         assert (table.selected, table.index, table.scroll_offset.y) == before
+
+
+@running
+async def test_a_screen_that_is_being_taken_away_draws_nothing() -> None:
+    async with dashboard(state(CRASH)) as (app, _):
+        screen = app.shown()
+        assert isinstance(screen, OverviewScreen)
+        await screen.query_one(RackStrips).remove()
+        screen.display = False  # as of a screen that Textual removes
+        screen.refit()

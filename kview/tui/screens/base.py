@@ -213,7 +213,9 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     @property
     def _is_complete(self) -> bool:
         """Whether all lines are there. They are not while a demo's step takes the screen away, and a view may
-        arrive then."""
+        arrive then; nor are all panels if it is taken away, and so has no display, before it is mounted."""
+        if not self.display:
+            return False
         if not self._lines:  # a query walks the whole screen
             queries = [self.query(kind) for kind in (Header, Headline, StatusLine, KeyLine)]
             self._lines = tuple(each.first() for each in queries) if all(queries) else ()
