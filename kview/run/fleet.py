@@ -23,6 +23,7 @@ from kview.recording.names import saved_folder, state_folder
 from kview.run import terminal
 from kview.run.dashboard import RECORDING_STARTS_AFTER_S, Beside, drive, new_session, teaching_of, wall_ms
 from kview.run.memory import ChoiceFiles
+from kview.run.observing import observing_failed
 from kview.run.recorder import Recorder
 from kview.run.saves import FolderSaves
 from kview.run.show import Others, Shown, hooked
@@ -165,7 +166,7 @@ class Kept:
 def not_shown(name: str, error: BaseException) -> Notice:
     """Return the notice that a cluster cannot be shown."""
     if not isinstance(error, KviewError):
-        return Notice(NoticeKind.OBSERVING_FAILED, {"bug": f"{type(error).__name__}: {error}"})
+        return observing_failed(error)
     return Notice(NoticeKind.PROFILE_NOT_SHOWN, {"name": name, "error": error.facts})
 
 

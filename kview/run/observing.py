@@ -232,6 +232,11 @@ class Pace:
         return max(0.0, self._began_s + self._moment * self._interval_s - now_s)
 
 
+def observing_failed(bug: BaseException) -> Notice:
+    """Return the notice that an observation has failed by a bug."""
+    return Notice(NoticeKind.OBSERVING_FAILED, {"bug": f"{type(bug).__name__}: {bug}"})
+
+
 def views(
     source: Source,
     new_fold: Callable[[], Fold[V]],
@@ -275,7 +280,7 @@ def views(
             if not failed:
                 _log.exception("an observation failed")
             failed = True
-            yield Notice(NoticeKind.OBSERVING_FAILED, {"bug": f"{type(error).__name__}: {error}"})
+            yield observing_failed(error)
         else:
             if failed:
                 yield Notice(NoticeKind.OBSERVING_AGAIN)
@@ -379,8 +384,7 @@ class ObservingFeed(Generic[V]):
                         if not self._failed:
                             _log.exception("observing failed, and begins again")
                         self._failed = True
-                        bug = f"{type(error).__name__}: {error}"
-                        on_notice(Notice(NoticeKind.OBSERVING_FAILED, {"bug": bug}))
+                        on_notice(observing_failed(error))
                 if self._ending.wait(self._back_off.pause_s):
                     return
                 self._back_off.failed()
