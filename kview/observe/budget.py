@@ -110,6 +110,6 @@ class Budget:
         if always.sum() > len(at) / slices:
             always[:] = False  # too many partitions have problems: read all of them in turn
         for topic, partitions in self._preferred:
-            rows = at.rows_of(topic, partitions)
+            rows = at.rows_of((topic,), (len(partitions),), partitions)
             always[rows[rows >= 0]] = True
         return slice_of(at, slices, sequence, always)
