@@ -240,10 +240,11 @@ def _copies(view: View, options: Options, at: int, cells: int) -> Line:
     copies = int(figures.replicas[at]) + (int(figures.replicas_internal[at]) if internal else 0)
     if min(leads, copies) < 0:
         return line(Span(f" {words.NONE}", Role.DIM))
-    held = (table.replicas == view.snapshot.brokers.id[at]) & (internal | ~table.internal)[:, np.newaxis]
-    leaderless = view.partitions.having(PartitionStatus.NO_LEADER)[:, np.newaxis]
+    rows, places = np.nonzero(table.replicas == view.snapshot.brokers.id[at])
+    held = internal | ~table.internal[rows]
+    leaderless = view.partitions.having(PartitionStatus.NO_LEADER)[rows]
     dead = int((held & leaderless).sum())
-    out = int((held & ~leaderless & ~view.partitions.in_isr).sum())
+    out = int((held & ~leaderless & ~view.partitions.in_isr[rows, places]).sum())
     numbers = (
         (leads, glyphs.DEAD if is_solid(view, at) else glyphs.LEADER, Role.TEXT),
         (max(0, copies - leads - out - dead), glyphs.FOLLOWER, Role.DIM),
