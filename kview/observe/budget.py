@@ -27,7 +27,7 @@ BIG_BYTES = 3_000_000
 class Share(Struct, frozen=True):
     """The rows of `layout` to ask one broker for: those of partitions it leads, and those it follows.
 
-    With `briefly`, only what lags need is asked for.
+    With `briefly`, only what lags need is asked for: high watermarks.
     """
 
     layout: Layout

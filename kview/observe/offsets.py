@@ -101,7 +101,7 @@ class OffsetRequests(Struct):
 
         watermarks = ask(WATERMARKS, share.leads)
         ends = starts = stables = None
-        if self.debugging is not False:
+        if self.debugging is not False and not share.briefly:
             ends = ask(ENDS, share.leads)
         if len(starting):
             starts = ask(STARTS, starting)
