@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kview.derive.fold import LOOK_BACK_MS, State, step
+from kview.derive.fold import LOOK_BACK_MS, State, fold_on, step
 from kview.derive.groups.commits import HISTORY_RULE
 from kview.derive.groups.past_ends import POINT_RULE, SEEDS
 from kview.derive.partitions.rates import Ends, advance
@@ -17,7 +17,7 @@ from kview.model.snapshot import Failure, Snapshot, TimePoints, empty
 from kview.model.states import GroupState
 from kview.model.units import NO_BROKER, UNKNOWN
 from tests.derive.limits import at_most
-from tests.worlds import crash_script, default_world, views
+from tests.worlds import crash_script, default_world, views, views_at
 from tests.worlds.compare import forgetful, frozen, unlike
 from tests.worlds.parts import Log, topic
 from tests.worlds.world import World
@@ -39,18 +39,18 @@ def test_a_view_depends_on_the_look_back_alone(seeded: bool) -> None:
     world = default_world()
     world.time_points = None if seeded else empty(TimePoints)
     snapshots = [frozen(snapshot) for snapshot in long_script(world)]
-    whole = list(views(snapshots))
     back = LOOK_BACK_MS // 5000
-    for last in (back, 135, 150, len(snapshots) - 1):
-        (*_, part) = views(snapshots[last - back : last + 1])
-        assert not list(unlike(forgetful(whole[last]), forgetful(part))), last
+    moments = (back, 135, 150, len(snapshots) - 1)
+    for last, whole in zip(moments, views_at(snapshots, *moments), strict=True):
+        _, part = fold_on(State(), snapshots[last - back : last + 1])
+        assert not list(unlike(forgetful(whole), forgetful(part))), last
 
 
 def test_less_than_the_look_back_is_not_enough() -> None:
     """The test above can fail: without the crash in the window its events are missing."""
     snapshots = long_script(default_world())
-    (*_, whole) = views(snapshots[:120])
-    (*_, part) = views(snapshots[100:120])
+    _, whole = fold_on(State(), snapshots[:120])
+    _, part = fold_on(State(), snapshots[100:120])
     assert list(unlike(whole, part))
 
 

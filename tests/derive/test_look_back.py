@@ -9,14 +9,14 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kview.derive.fold import LOOK_BACK_MS, State, fold_to, step
+from kview.derive.fold import LOOK_BACK_MS, State, fold_on, fold_to, step
 from kview.derive.groups.commits import HISTORY_RULE
 from kview.derive.groups.past_ends import POINT_RULE, SEEDS
 from kview.derive.view import SERIES_POINTS, View
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from tests.derive.limits import at_most
-from tests.worlds import default_world, views
+from tests.worlds import default_world, views, views_at
 from tests.worlds.compare import forgetful, unlike
 from tests.worlds.histories import Plan, plans
 
@@ -69,9 +69,9 @@ def test_it_equals_playing(plan: Plan, after: int) -> None:
     part = look_back(snapshots, last)
     state, view = folded(part)
 
-    *_, stepped = views(part)
+    stepped_state, stepped = fold_on(State(), part)
     assert not list(unlike(view, stepped))
-    *_, played = views(snapshots[: last + 1])
+    _, played = fold_on(State(), snapshots[: last + 1])
     # The figures of cells that were not read again depend on what was seen before they were.
     if all_fresh(part):
         assert not list(unlike(forgetful(view), forgetful(played)))
@@ -80,8 +80,7 @@ def test_it_equals_playing(plan: Plan, after: int) -> None:
 
     for snapshot in snapshots[last + 1 : last + 4]:
         state, view = step(state, snapshot)
-        part = [*part, snapshot]
-    *_, stepped = views(part)
+        stepped_state, stepped = step(stepped_state, snapshot)
     assert not list(unlike(view, stepped)), "what is carried on is the same too"
 
 
@@ -99,11 +98,9 @@ def test_what_a_move_beyond_the_look_back_left_is_forgotten() -> None:
     for number in range(rests.stop + 8):
         group.read_share = 1e-12 if number in rests else 0.4
         snapshots.append(world.tick())
-    played = list(views(snapshots))
-    for last in range(rests.stop + 1, len(snapshots), 2):
-        assert not list(unlike(forgetful(folded(look_back(snapshots, last))[1]), forgetful(played[last]))), (
-            last
-        )
+    moments = range(rests.stop + 1, len(snapshots), 2)
+    for last, played in zip(moments, views_at(snapshots, *moments), strict=True):
+        assert not list(unlike(forgetful(folded(look_back(snapshots, last))[1]), forgetful(played))), last
 
 
 @pytest.mark.slow  # test_it_equals_playing and the tests of silent coordinators guard it
@@ -117,9 +114,9 @@ def test_figures_of_a_silent_coordinators_groups_stay_as_they_were_read() -> Non
         if second == 120:
             world.back(4)
         snapshots.append(world.tick())
-    played = list(views(snapshots))
-    for last in (60, 110, 119, 121, 149):
-        assert not list(unlike(folded(snapshots[: last + 1])[1], played[last])), last
+    moments = (60, 110, 119, 121, 149)
+    for last, played in zip(moments, views_at(snapshots, *moments), strict=True):
+        assert not list(unlike(folded(snapshots[: last + 1])[1], played)), last
     quiet = folded(snapshots[:111])[1]
     rows = np.flatnonzero(quiet.snapshot.offsets.group == "fraud-check")
     assert (quiet.offsets.behind_ms[rows] != UNKNOWN).all()
@@ -162,7 +159,7 @@ def test_what_is_carried_is_bounded_whatever_the_length() -> None:
     world.logs = [log for log in world.logs if log.topic == "invoice" and log.partition < 2]
     world.groups = [world.group("billing")]
     world.groups[0].committed = {log.key: int(log.watermark) for log in world.logs}
-    state, view = folded([world.tick() for _ in range(1500)])
+    state, view = folded([world.tick() for _ in range(800)])
     assert len(state.logs.points.readings) <= at_most(POINT_RULE)
     assert state.logs.points.seed_ms.shape[1] == SEEDS
     assert len(state.groups.commits.history) <= at_most(HISTORY_RULE)
