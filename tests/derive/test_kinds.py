@@ -12,7 +12,7 @@ from kview.model.states import GroupState, GroupType
 from kview.model.units import UNKNOWN
 from kview.tui.screens.group import group_lines
 from kview.tui.text import content
-from tests.worlds import default_world
+from tests.worlds import lean_world
 from tests.worlds.kinds import CONNECT, CONSUMER, SHARE, STREAMS, of_every_kind
 from tests.worlds.parts import Consumers
 from tests.worlds.small import ends, reader, small_world, watch
@@ -140,7 +140,7 @@ def test_members_that_nobody_knows_are_not_none() -> None:
 def test_a_share_group_is_judged_by_its_backlog(
     backlog: Callable[[int], int], members: int, verdict: Verdict
 ) -> None:
-    world, state = default_world(), State()
+    world, state = lean_world(), State()
     for second in range(60):
         state, view = step(state, of_every_kind(world.tick(), backlog(second), members))
     row = view.snapshot.groups.group.tolist().index(SHARE)
@@ -161,7 +161,7 @@ def test_a_share_group_is_judged_by_its_backlog(
 )
 def test_a_backlog_that_was_raised_once_does_not_grow(backlog: Callable[[int], int], falls: bool) -> None:
     """Half a minute after a failover, more records may wait than before, and no more in each second."""
-    world, state, verdicts = default_world(), State(), []
+    world, state, verdicts = lean_world(), State(), []
     for second in range(90):
         state, view = step(state, of_every_kind(world.tick(), backlog(second), 2))
         verdicts.append(view.groups.verdict[view.snapshot.groups.group.tolist().index(SHARE)])
@@ -191,7 +191,7 @@ def test_a_share_group_that_is_a_few_seconds_behind_does_not_fall_behind(
 
 
 def test_workers_of_connect_have_no_verdict_and_are_not_unjudged() -> None:
-    world, state = default_world(), State()
+    world, state = lean_world(), State()
     world.groups = []
     for _ in range(40):
         state, view = step(state, of_every_kind(world.tick(), 5))
@@ -202,7 +202,7 @@ def test_workers_of_connect_have_no_verdict_and_are_not_unjudged() -> None:
 
 
 def test_a_group_says_since_when_it_rebalances_and_for_whom_it_waits() -> None:
-    world, state, lines = default_world(), State(), []
+    world, state, lines = lean_world(), State(), []
     for second in range(40):
         snapshot = of_every_kind(world.tick())
         row = snapshot.groups.group.tolist().index(CONSUMER)

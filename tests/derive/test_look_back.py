@@ -16,7 +16,7 @@ from kview.derive.view import SERIES_POINTS, View
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from tests.derive.limits import at_most
-from tests.worlds import default_world, views, views_at
+from tests.worlds import lean_world, views, views_at
 from tests.worlds.compare import forgetful, unlike
 from tests.worlds.histories import Plan, plans
 
@@ -86,7 +86,7 @@ def test_it_equals_playing(plan: Plan, after: int) -> None:
 
 def test_what_a_move_beyond_the_look_back_left_is_forgotten() -> None:
     """A group far behind rests for eleven minutes and then reads on: its trend is that of the last minute."""
-    world = default_world()
+    world = lean_world()
     world.interval_ms = INTERVAL_S * 1000
     world.groups = [world.group("billing")]
     world.logs = [log for log in world.logs if log.topic == "invoice"]
@@ -106,7 +106,7 @@ def test_what_a_move_beyond_the_look_back_left_is_forgotten() -> None:
 @pytest.mark.slow  # test_it_equals_playing and the tests of silent coordinators guard it
 def test_figures_of_a_silent_coordinators_groups_stay_as_they_were_read() -> None:
     """Their last reading lies before the moments that are sampled, and is not the last observation's."""
-    world = default_world()
+    world = lean_world()
     snapshots = []
     for second in range(150):
         if second == 40:
@@ -124,7 +124,7 @@ def test_figures_of_a_silent_coordinators_groups_stay_as_they_were_read() -> Non
 
 def test_observations_closer_than_a_second() -> None:
     """Lag in time is compared over a minute, which then is more moments than a sparkline has."""
-    world = default_world()
+    world = lean_world()
     world.interval_ms = 250
     world.group("billing").read_share = 0.92
     snapshots = [world.tick() for _ in range(220)]
@@ -135,7 +135,7 @@ def test_observations_closer_than_a_second() -> None:
 
 
 def test_one_observation_and_none() -> None:
-    snapshot = default_world().tick()
+    snapshot = lean_world().tick()
     *_, alone = views([snapshot])
     for part in ([snapshot], []):
         got = fold_to(snapshot, part, never)
@@ -143,7 +143,7 @@ def test_one_observation_and_none() -> None:
 
 
 def test_it_can_be_cancelled_at_any_observation() -> None:
-    world = default_world()
+    world = lean_world()
     snapshots = [world.tick() for _ in range(10)]
     asked = []
 
@@ -155,7 +155,7 @@ def test_it_can_be_cancelled_at_any_observation() -> None:
 
 
 def test_what_is_carried_is_bounded_whatever_the_length() -> None:
-    world = default_world()
+    world = lean_world()
     world.logs = [log for log in world.logs if log.topic == "invoice" and log.partition < 2]
     world.groups = [world.group("billing")]
     world.groups[0].committed = {log.key: int(log.watermark) for log in world.logs}
@@ -171,7 +171,7 @@ def test_what_is_carried_is_bounded_whatever_the_length() -> None:
 
 @pytest.mark.slow  # ten minutes; test_what_a_move_beyond_the_look_back_left_is_forgotten is as long
 def test_a_lag_in_time_beyond_the_look_back_is_that_of_who_watched_if_it_was_recorded() -> None:
-    world = default_world()
+    world = lean_world()
     world.interval_ms = INTERVAL_S * 1000
     for group in world.groups:
         group.commit_every_ms = INTERVAL_S * 1000

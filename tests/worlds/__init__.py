@@ -7,6 +7,15 @@ request.
 
 from tests.worlds.scripts import crash_script, views, views_at, wide_snapshots
 from tests.worlds.tables import START_MS
-from tests.worlds.world import World, default_world
+from tests.worlds.world import World, default_world, lean_world
 
-__all__ = ["START_MS", "World", "crash_script", "default_world", "views", "views_at", "wide_snapshots"]
+__all__ = [
+    "START_MS",
+    "World",
+    "crash_script",
+    "default_world",
+    "lean_world",
+    "views",
+    "views_at",
+    "wide_snapshots",
+]

@@ -199,6 +199,14 @@ class World:
         self.next_ms += seconds * 1000
 
 
+def lean_world() -> World:
+    """Return the default world with 4 of the 50 partitions of `__consumer_offsets`: the others take
+    most of a tick, and tests of groups see nothing of them."""
+    world = default_world()
+    world.logs = [log for log in world.logs if not log.internal or log.partition < 4]
+    return world
+
+
 def default_world() -> World:
     """Return a world like the default simulated cluster, with 6 brokers in two racks, three topics and four
     groups.
