@@ -46,8 +46,11 @@ PRESSES = 40
 NO_ANSWER_S = 2.0
 INTERVAL_S = 3.0
 """The interval of kview: nine simulated brokers in one process need more than a second for their answers."""
-A_LAG = r"\d +≥?[\d,]+ +≥?[\d.]+ m?s"
-"""What the row of a group looks like once its lag is known: the end of its name, records, time."""
+A_LAG = r"\d +≥?[\d,]+ +(?:–|≥?[\d.]+ m?s) +[▲●✕]"
+"""What the row of a group looks like once its lag is known: the end of its name, records, time if it is known,
+and a verdict."""
+A_TIME = r"\d +≥?[\d,]+ +≥?[\d.]+ m?s +[▲●✕]"
+"""What it looks like once its lag in time is known, too."""
 
 WATCHED_S = 20.0
 PATIENCE_S = 300.0
@@ -228,6 +231,8 @@ def dashboard(world: World, state: str) -> None:
         terminal.wait_for_text(A_LAG, PATIENCE_S)
         line("first data on the screen, wall", time.monotonic() - terminal.began_s, "s", 3.0)
         line("  CPU until then", cpu_s([terminal.pid]), "s")
+        terminal.wait_for_text(A_TIME, PATIENCE_S)
+        line("lags in time on the screen, wall", time.monotonic() - terminal.began_s, "s")
         settle(terminal, 10.0)
         began_s, began_cpu_s = time.monotonic(), cpu_s([terminal.pid])
         settle(terminal, WATCHED_S)
