@@ -7,12 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace as of_display
+from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.errors import ErrorFacts, KviewError
@@ -251,7 +250,7 @@ class Fleet:
             return None
         last, self._path = self._path[-1:], []
         display = self._kept[self._of_fleet[0]].shown.display
-        display = of_display(display, production=False, colour="")
+        display = replace(display, production=False, colour="")
         session = new_session(None, "fleet", display.interval_ms, display, self._keys)
         return replace(
             session,

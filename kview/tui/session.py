@@ -1,10 +1,11 @@
 """What a dashboard shows and what its keys act on, as the room `run` hands it over."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
 
 from kview.config.themes import Themes
 from kview.derive.view import View
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from kview.tui.teaching import Teaching
 
 
-@dataclass
-class Opened:
+class Opened(Struct):
     """What somebody has opened, and the head does not tell any more: incidents by key, and unclean elections
     by when they were (epoch ms)."""
 
@@ -65,8 +65,7 @@ class Clusters(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Session:
+class Session(Struct, frozen=True, kw_only=True):
     """A run of the dashboard. What is None is not there: its keys do nothing, and say so."""
 
     feed: Feed[View]

@@ -1,6 +1,5 @@
 """Fleets of clusters in the states of the script, with a dashboard of all of them."""
 
-import dataclasses
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -124,6 +123,6 @@ async def fleet(
 ) -> AsyncIterator[tuple[KviewApp, Pilot[int], FakeFleet]]:
     """The running app that has drawn a fleet."""
     clusters = FakeFleet(members)
-    app = FleetApp(dataclasses.replace(clusters.fleet(), **options))
+    app = FleetApp(replace(clusters.fleet(), **options))
     async with running_app(app, size) as pilot:
         yield app, pilot, clusters
