@@ -53,9 +53,9 @@ def run() -> None:
     from kview.cli.group import kview
     from kview.errors import KviewError
     from kview.language.errors import sentence
-    from kview.wire.kafka_package import without_clients
+    from kview.wire.kafka_package import one_by_one
 
-    without_clients()
+    one_by_one()
     output = sys.stdout
     try:
         kview.main(prog_name="kview")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import DescribeClusterRequest
+from kafka.protocol.admin.cluster import DescribeClusterRequest
 from msgspec import Struct
 
 from kview.model.failures import FailureKind, refused

@@ -9,7 +9,7 @@ whether the volume is cordoned. A broker has one log directory, or those of log.
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from kafka.protocol.admin import (
+from kafka.protocol.admin.cluster import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
     DescribeLogDirsRequest,
