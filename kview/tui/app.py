@@ -55,6 +55,10 @@ READING_AFTER_S = 0.08
 step."""
 
 
+PRELOAD_AFTER_S = 0.2
+"""The time from the first view to the import of what is shown later. At once, it would slow down the drawing
+of that view, and the end of kview if somebody ends it then."""
+
 TICKS_A_SECOND = 5
 """How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
 because only two lines show tenths."""
@@ -310,7 +314,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def _show(self, view: View) -> None:
         """Show a view. This is the only place where the view shown changes."""
         if self.view is None:
-            self.call_after_refresh(threading.Thread(target=preload, daemon=True).start)
+            self.set_timer(PRELOAD_AFTER_S, threading.Thread(target=preload, daemon=True).start)
         self.view = view = self._without_opened(view)
         restored = self._remembering.restored(self.options, view.snapshot.observation.cluster_id)
         self.options = holding(restored, view)
