@@ -32,7 +32,7 @@ from kview.run.timeline import LiveTimeline
 if TYPE_CHECKING:
     from kview.tui.actions import Keys
     from kview.tui.session import Opened, Session
-    from kview.tui.widgets.fleet import Member
+    from kview.tui.widgets.header import Member
 
 _log = logging.getLogger(__name__)
 
@@ -100,8 +100,7 @@ class Kept:
 
     def member(self) -> "Member":
         """Return the cluster as it is now."""
-        from kview.tui.widgets.fleet import Member
-        from kview.tui.widgets.header import SourceInfo
+        from kview.tui.widgets.header import Member, SourceInfo
 
         display = self.shown.display
         source = SourceInfo(self.name, display.interval_ms, display.production, display.colour)

@@ -45,7 +45,7 @@ from kview.tui.text import Palette
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import Status, StatusMessage, shown_key
-from kview.tui.widgets.fleet import Member
+from kview.tui.widgets.header import Member
 from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table

@@ -17,8 +17,7 @@ from kview.model.reporting import Reports
 from kview.model.where import Candidate
 from kview.tui.actions import Keys
 from kview.tui.keys import DEFAULT_KEYS
-from kview.tui.widgets.fleet import Member
-from kview.tui.widgets.header import SourceInfo
+from kview.tui.widgets.header import Member, SourceInfo
 
 if TYPE_CHECKING:
     from kview.tui.app import KviewApp

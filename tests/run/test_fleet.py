@@ -29,7 +29,7 @@ from kview.run.settings import Display, Record
 from kview.run.show import Shown
 from kview.run.timeline import MOST_KEPT
 from kview.tui.session import Session
-from kview.tui.widgets.fleet import Member
+from kview.tui.widgets.header import Member
 from tests.observe.fake_broker import FakeBroker
 from tests.real_kafka.nodes import free_ports
 from tests.run import fakes

@@ -12,8 +12,7 @@ from kview.errors import ErrorFacts, ErrorKind
 from kview.model.notices import Notice, NoticeKind
 from kview.tui.app import FleetApp, KviewApp
 from kview.tui.session import NoFeed, Session
-from kview.tui.widgets.fleet import Member
-from kview.tui.widgets.header import SourceInfo
+from kview.tui.widgets.header import Member, SourceInfo
 from tests.tui.harness import (
     CRASH,
     HEALTHY,
