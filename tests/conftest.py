@@ -7,6 +7,7 @@
 Fixtures. Clusters are shared: a test names topics and groups of its own, and need not undo its faults.
 
     real_kafka                 three brokers of Apache Kafka with quick times, healed before each test
+    shared_quorum              four brokers and three controllers, for tests that lose some of the controllers
     shared_kafka_3             two brokers of 3.9, for the tests of a simulated 3.9, which change no broker
     real_kafka_factory         starts real clusters of other sizes, times and releases, for one module
     kafka_runtime              a Java, and the folder with Kafka's jars
@@ -37,6 +38,7 @@ import hypothesis
 import pytest
 
 from kview.cli import OBJECTS_BETWEEN_COLLECTIONS
+from tests.differential.lab import BROKERS, CONTROLLERS, REAL_SETTINGS
 from tests.real_kafka import archive
 from tests.real_kafka.cluster import RealKafka
 from tests.real_kafka.jars import KAFKA_3, KAFKA_4, Release, Unavailable, fetch_jars, find_java
@@ -70,7 +72,7 @@ COUNTS: tuple[tuple[str, int | float, str], ...] = (
 """Options: name, default, help."""
 
 JAVA, KAFKA, OLD_KAFKA, SPARK = "kafka_runtime", "shared_kafka", "shared_kafka_3", "spark"
-SHARED = (KAFKA, SPARK, OLD_KAFKA)
+SHARED = (KAFKA, SPARK, "shared_quorum", OLD_KAFKA)
 """Fixtures. Of those that are shared a run has one each: the tests that use it are all for one worker, one
 after another. No test uses two."""
 
@@ -233,6 +235,18 @@ def shared_kafka(
     """Three brokers with quick times for the whole run. Tests ask for `real_kafka`."""
     java, jars = kafka_runtime
     return ends.enter_context(RealKafka(tmp_path_factory.mktemp("kafka"), java, jars))
+
+
+@pytest.fixture(scope="session")
+def shared_quorum(
+    kafka_runtime: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory, ends: ExitStack
+) -> RealKafka:
+    """A cluster with the settings of the scripts in tests/differential. Tests heal it first."""
+    java, jars = kafka_runtime
+    folder = tmp_path_factory.mktemp("quorum")
+    return ends.enter_context(
+        RealKafka(folder, java, jars, BROKERS, len(CONTROLLERS), overrides=REAL_SETTINGS)
+    )
 
 
 @pytest.fixture(scope="session")

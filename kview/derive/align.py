@@ -94,19 +94,14 @@ def partition_rows(offsets: Offsets | ShareOffsets, partitions: Partitions) -> L
 def rows_at(table: Partitions, topics: NDArray[Any], partitions: NDArray[Any]) -> Longs:
     """Return the row of each (topic, partition), −1 if there is none. Quick if equal topics stand
     together."""
-    rows = np.full(len(topics), -1, np.int64)
     if not len(topics):
-        return rows
+        return np.empty(0, np.int64)
     first, last = runs(table.topic)
-    bounds = dict(
-        zip(table.topic[first].tolist(), zip(first.tolist(), last.tolist(), strict=True), strict=True)
-    )
-    for begin, end in zip(*runs(topics), strict=True):
-        where = bounds.get(topics[begin])
-        if where is not None:
-            there = positions(table.partition[slice(*where)], partitions[begin:end])
-            rows[begin:end] = np.where(there >= 0, there + where[0], -1)
-    return rows
+    numbers = {topic: number for number, topic in enumerate(table.topic[first].tolist())}
+    begins, ends = runs(topics)
+    asked = np.array([numbers.get(topic, -1) for topic in topics[begins].tolist()], np.int64)
+    held = np.repeat(np.arange(len(first)), last - first) * 2**32 + table.partition
+    return _searched(held, np.repeat(asked, ends - begins) * 2**32 + partitions)
 
 
 def first_rows(column: NDArray[Any]) -> Longs:
@@ -137,6 +132,12 @@ def positions(ids: NDArray[Any], wanted: NDArray[Any]) -> Longs:
         index[ids.astype(np.int64) - (low - 1)] = np.arange(len(ids))
         at: Longs = index[np.clip(wanted.astype(np.int64), low - 1, high + 1) - (low - 1)]
         return at
+    return _searched(ids, wanted)
+
+
+def _searched(ids: NDArray[Any], wanted: NDArray[Any]) -> Longs:
+    if not len(ids):
+        return np.full(wanted.shape, -1, np.int64)
     at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
     return np.where(ids[at] == wanted, at, -1).astype(np.int64)
 
@@ -157,6 +158,8 @@ def among(column: NDArray[Any], wanted: NDArray[Any]) -> NDArray[np.bool_]:
 
 def group_rows(names: NDArray[Any], of: NDArray[Any]) -> Longs:
     """Return the index in `names` of each group in `of` (sorted by group), −1 if it is not there."""
+    if not len(of):
+        return np.empty(0, np.int64)
     index = {name: row for row, name in enumerate(names)}
     begins, ends = runs(of)
     rows = np.array([index.get(name, -1) for name in of[begins]], np.int64)

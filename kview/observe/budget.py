@@ -20,12 +20,20 @@ BYTES_A_READING = 42
 """Bytes of a ListOffsets record, of which 16 are in the request and 26 in the answer."""
 
 
+BIG_BYTES = 3_000_000
+"""A cluster is big if reading all costs more than this: from about 14,000 partitions of three replicas on."""
+
+
 class Share(Struct, frozen=True):
-    """The rows of `layout` to ask one broker for: those of partitions it leads, and those it follows."""
+    """The rows of `layout` to ask one broker for: those of partitions it leads, and those it follows.
+
+    With `briefly`, only what lags need is asked for: high watermarks.
+    """
 
     layout: Layout
     leads: Rows
     follows: Rows
+    briefly: bool = False
 
 
 Shares = dict[int, Share]
@@ -82,13 +90,21 @@ class Budget:
         """Return what to ask each broker in that observation, and whether that covers all partitions.
 
         There is nothing to ask in observations that are skipped to stay within the budget of requests.
-        Partitions led by a `failing` broker count as important.
+        Partitions led by a `failing` broker count as important. The first observation of a big cluster is
+        brief, so that its lags are seen soon.
         """
         chosen = self._chosen_rows(at, sequence, failing)
         parts = self._all(at) if chosen is None else shares(at, chosen)
         per_observation = max(1.0, self._settings.requests_per_second * self._settings.interval_s)
+        if sequence == 0 and self.is_big(at):
+            nothing = np.empty(0, np.intp)
+            parts = {broker: Share(at, share.leads, nothing, True) for broker, share in parts.items()}
         skipped = sequence % int(np.ceil(3 * len(parts) / per_observation) or 1)
         return {} if skipped else parts, chosen is None
+
+    def is_big(self, at: Layout) -> bool:
+        """Return whether reading all of a cluster takes so long that what matters most comes first."""
+        return _cost_bytes(at) > BIG_BYTES
 
     def _all(self, at: Layout) -> Shares:
         key, parts = self._whole
@@ -100,8 +116,7 @@ class Budget:
     def _chosen_rows(self, at: Layout, sequence: int, failing: Iterable[int]) -> NDArray[np.bool_] | None:
         """Return the rows to read, or None for all."""
         settings = self._settings
-        cost = BYTES_A_READING * (2 * len(at) + len(at.replica_row))
-        slices = int(np.ceil(cost / max(1.0, settings.bytes_per_second * settings.interval_s)))
+        slices = int(np.ceil(_cost_bytes(at) / max(1.0, settings.bytes_per_second * settings.interval_s)))
         if slices <= 1:
             return None
         in_sync = (at.isr != NO_BROKER).sum(axis=1)
@@ -110,6 +125,11 @@ class Budget:
         if always.sum() > len(at) / slices:
             always[:] = False  # too many partitions have problems: read all of them in turn
         for topic, partitions in self._preferred:
-            rows = at.rows_of(topic, partitions)
+            rows = at.rows_of((topic,), (len(partitions),), partitions)
             always[rows[rows >= 0]] = True
         return slice_of(at, slices, sequence, always)
+
+
+def _cost_bytes(at: Layout) -> int:
+    """Return about how many bytes one reading of all partitions and replicas takes."""
+    return BYTES_A_READING * (2 * len(at) + len(at.replica_row))

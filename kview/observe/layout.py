@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from kview.model.snapshot import Flags, IdMatrix, Ids, Strings
+from kview.model.snapshot import Flags, IdMatrix, Ids, Longs, Strings
 from kview.model.units import NO_BROKER
 from kview.wire.metadata import Topics
 
@@ -21,8 +21,8 @@ Rows = NDArray[np.intp]
 class Layout(Struct, frozen=True, dict=True):
     """Rows of partitions by topic and partition, and rows of replicas in the order of the replica lists.
 
-    `topic_number` numbers the topics in order. `first` maps each topic to its first row and the row after its
-    last row.
+    `topic_number` numbers the topics in order, and `place` is that number and the partition in one. `first`
+    maps each topic to its first row and the row after its last row.
     """
 
     topic: Strings
@@ -36,6 +36,7 @@ class Layout(Struct, frozen=True, dict=True):
     offline: IdMatrix
     error_code: Ids
     topic_number: Ids
+    place: Longs
     replica_row: Ids
     replica_topic: Strings
     replica_partition: Ids
@@ -58,28 +59,23 @@ class Layout(Struct, frozen=True, dict=True):
         """What brokers lead, as far as somebody has asked: each observation asks it of every silent one."""
         return {}
 
-    def rows_of(self, topic: str, partitions: Ids) -> Rows:
-        """Return the rows of a topic's partitions, with −1 for partitions that do not exist."""
-        start, end = self.first.get(topic, (0, 0))
-        if start == end:
+    def rows_of(self, topics: Sequence[str], counts: Sequence[int], partitions: Ids) -> Rows:
+        """Return the row of each partition, −1 if there is none. The first `counts[0]` of `partitions` are of
+        the first topic, and so on."""
+        if not len(self):
             return np.full(len(partitions), -1, np.intp)
-        index = np.searchsorted(self.partition[start:end], partitions)
-        rows = start + np.minimum(index, end - start - 1)
-        return np.where(self.partition[rows] == partitions, rows, -1).astype(np.intp)
+        starts = np.fromiter((self.first.get(topic, (-1, -1))[0] for topic in topics), np.intp, len(topics))
+        numbers = np.where(starts >= 0, self.topic_number[starts], -1)
+        wanted = places(np.repeat(numbers, counts), partitions)
+        rows = np.minimum(np.searchsorted(self.place, wanted), len(self) - 1)
+        return np.where(self.place[rows] == wanted, rows, -1).astype(np.intp)
 
     def rows_at(self, topics: Strings, partitions: Ids) -> Rows:
         """Return the row of each (topic, partition), −1 if there is none. Quick if equal topics stand
         together."""
-        if not len(topics):
-            return np.empty(0, np.intp)
-        begins = np.flatnonzero(np.r_[True, topics[1:] != topics[:-1]])
-        ends = np.r_[begins[1:], len(topics)]
-        return np.concatenate(
-            [
-                self.rows_of(topic, partitions[begin:end])
-                for topic, begin, end in zip(topics[begins], begins, ends, strict=True)
-            ]
-        )
+        begins = np.flatnonzero(np.r_[True, topics[1:] != topics[:-1]][: len(topics)])
+        counts = np.diff(begins, append=len(topics))
+        return self.rows_of(topics[begins].tolist(), counts.tolist(), partitions)
 
     def replica_rows_of(self, broker: int, rows: Rows) -> Rows:
         """Return the rows of `broker`'s replicas of these partition rows, with −1 where it has none."""
@@ -94,8 +90,15 @@ class Layout(Struct, frozen=True, dict=True):
         """Convert ascending partition rows to (topic, partitions)."""
         if not len(rows):
             return []
-        starts = np.flatnonzero(np.diff(self.topic_number[rows])) + 1
-        return [(str(self.topic[part[0]]), self.partition[part]) for part in np.split(rows, starts)]
+        begins = np.flatnonzero(np.diff(self.topic_number[rows], prepend=-1))
+        names, partitions = self.topic[rows[begins]].tolist(), self.partition[rows]
+        bounds = pairwise((*begins.tolist(), len(rows)))
+        return [(name, partitions[begin:end]) for name, (begin, end) in zip(names, bounds, strict=True)]
+
+
+def places(topic_numbers: Ids, partitions: Ids) -> Longs:
+    """Return the number of a topic and the number of a partition in one, which is in their order."""
+    return topic_numbers.astype(np.int64) * 2**32 + partitions
 
 
 def matrix(lists: Sequence[Sequence[int]]) -> IdMatrix:
@@ -134,6 +137,7 @@ def layout(seen: Topics, previous: Layout | None) -> Layout:
     replica_row, replica_place = np.nonzero(replicas != NO_BROKER)
     topic = np.repeat(strings([t.name for t in topics]), counts)
     partition = np.fromiter((p.partition for p in partitions), np.int32, rows)
+    topic_number = np.repeat(np.arange(len(topics), dtype=np.int32), counts)
     new = Layout(
         topic=topic,
         partition=partition,
@@ -145,7 +149,8 @@ def layout(seen: Topics, previous: Layout | None) -> Layout:
         isr=matrix([p.isr for p in partitions]),
         offline=matrix([p.offline for p in partitions]),
         error_code=np.fromiter((p.error for p in partitions), np.int32, rows),
-        topic_number=np.repeat(np.arange(len(topics), dtype=np.int32), counts),
+        topic_number=topic_number,
+        place=places(topic_number, partition),
         replica_row=replica_row.astype(np.int32),
         replica_topic=topic[replica_row],
         replica_partition=partition[replica_row],
@@ -181,12 +186,10 @@ def same_replicas(a: Layout, b: Layout) -> bool:
 
 def old_rows(new: Layout, old: Layout) -> Rows:
     """Return each partition row's row in `old`, or −1 if the partition or topic incarnation is new."""
-    out = np.full(len(new), -1, np.intp)
-    for topic, (start, end) in new.first.items():
-        before, _ = old.first.get(topic, (-1, -1))
-        if before >= 0 and old.topic_id[before] == new.topic_id[start]:
-            out[start:end] = old.rows_of(topic, new.partition[start:end])
-    return out
+    rows = old.rows_at(new.topic, new.partition)
+    there = np.flatnonzero(rows >= 0)
+    rows[there[old.topic_id[rows[there]] != new.topic_id[there]]] = -1
+    return rows
 
 
 def old_replica_rows(new: Layout, old: Layout) -> Rows:

@@ -34,6 +34,9 @@ MOST_BYTES_AN_ANSWER = 256 * 1024 * 1024
 """Limit of a frame. A larger frame is not a broker's answer: metadata of 100,000 partitions takes 10 MB."""
 STALE_S = 0.9
 """A broker that owes an answer for this long is late. It gets no more requests until the answer arrives."""
+A_BYTE_S = 4e-6
+"""How much longer a broker may owe an answer for each byte of the request, which is about 0.1 ms for each
+partition: a busy broker that is asked for 9,000 at once is not silent."""
 MOST_WAITING = 8
 """Limit of requests in flight per link. An observation sends at most six, and more would pile up at a slow
 broker."""
@@ -86,8 +89,9 @@ class Link:
         self._retry_first_s = retry_first_s
         self._retry_most_s = retry_most_s
         self._connection: Connection | None = None
-        self._waiting: dict[int, tuple[float, int]] = {}
-        """The time each request in flight was sent, oldest first, in monotonic seconds and in epoch ms."""
+        self._waiting: dict[int, tuple[float, int, float]] = {}
+        """The time each request in flight was sent, oldest first, in monotonic seconds and in epoch ms, and
+        for how many seconds it may be owed."""
         self._numbers = count()
         self._progress_s = 0.0
         self._watching = False
@@ -150,7 +154,10 @@ class Link:
     def clock_set(self, jump: Jump) -> None:
         """Move the times to the new clock."""
         jump.move(self, "answered_ms", "failing_since_ms", "accepted_ms", "_suspect_ms")
-        self._waiting = {number: (at_s, jump.time(at_ms)) for number, (at_s, at_ms) in self._waiting.items()}
+        self._waiting = {
+            number: (at_s, jump.time(at_ms), owed_s)
+            for number, (at_s, at_ms, owed_s) in self._waiting.items()
+        }
 
     def probe(self) -> None:
         """Send a small request and measure how long its answer takes.
@@ -210,7 +217,8 @@ class Link:
             number = next(self._numbers)
             if not self._waiting:
                 self._progress_s = now_s
-            self._waiting[number] = (now_s, self._loop.clock_ms())
+            owed_s = self._silence_s + A_BYTE_S * (request.size if isinstance(request, Message) else 0)
+            self._waiting[number] = (now_s, self._loop.clock_ms(), owed_s)
             self._loop.meter.requests += 1
             self._watch()
             try:
@@ -329,7 +337,8 @@ class Link:
         connection = self._connection
         if not self._waiting or connection is None or not connection.connected:
             return
-        left_s = self._progress_s + self._silence_s - self._loop.monotonic()
+        _, _, owed_s = next(iter(self._waiting.values()))
+        left_s = self._progress_s + owed_s - self._loop.monotonic()
         if left_s > 0:
             self._watching = True
             self._loop.net.call_later(left_s, self._check)

@@ -3,7 +3,6 @@
 To answer, a broker walks through all its logs.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -34,20 +33,17 @@ def read_sizes(readings: Readings, layout: Layout, broker: int, answer: Any) -> 
     refusals = [code for code in codes if code not in (0, STORAGE_ERROR)]
     if refusals and not any(folder.topics for folder in answer.results):
         raise Refused(refused(refusals[0]))
-    sizes: dict[str, dict[int, int]] = defaultdict(dict)
-    for folder in answer.results:
-        for topic in folder.topics:
-            for p in topic.partitions:
-                if not p.is_future_key:
-                    sizes[topic.name][p.partition_index] = p.partition_size
-    for name, of_topic in sizes.items():
-        rows = layout.rows_of(name, np.fromiter(of_topic, np.int32, len(of_topic)))
-        values = np.fromiter(of_topic.values(), np.int64, len(of_topic))
-        there = rows >= 0
-        places = layout.replica_rows_of(broker, rows[there])
-        held = places >= 0
-        readings.replica_size_bytes[places[held]] = values[there][held]
-    return sum(sum(of_topic.values()) for of_topic in sizes.values())
+    topics = [topic for folder in answer.results for topic in folder.topics]
+    held = [[p for p in topic.partitions if not p.is_future_key] for topic in topics]
+    counts = [len(of_topic) for of_topic in held]
+    partitions = np.array([p.partition_index for of_topic in held for p in of_topic], np.int32)
+    sizes = np.array([p.partition_size for of_topic in held for p in of_topic], np.int64)
+    rows = layout.rows_of([topic.name for topic in topics], counts, partitions)
+    there = np.flatnonzero(rows >= 0)
+    places = layout.replica_rows_of(broker, rows[there])
+    known = places >= 0
+    readings.replica_size_bytes[places[known]] = sizes[there][known]
+    return sum(sizes.tolist())
 
 
 def directories(answer: Any) -> tuple[Directory, ...]:

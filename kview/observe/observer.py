@@ -59,6 +59,8 @@ FIRST_LINKS_S = 0.5
 FIRST_SLOW_S = 0.3
 """Longest time the first observation waits for the slow lane and for Kafka Connect, so that the first view is
 complete."""
+FIRST_OFFSETS_S = 2.0
+"""Longest time the first observation of a big cluster waits for what its lags need."""
 REBOOTSTRAP_S = 5.0
 """Pause between attempts to find the cluster again when none of its brokers answers."""
 
@@ -231,7 +233,8 @@ class Observer:
         )
         self._links.choose_source()
         self._update_brokers()
-        self._slow.step(self._links.healthy(), self._links.askable(), self._links.source)
+        if not self._budget.is_big(self._state.layout):  # there, brokers answer about offsets first
+            self._slow.step(self._links.healthy(), self._links.askable(), self._links.source)
 
     async def _close_links(self) -> None:
         if self._inspection is not None:
@@ -301,7 +304,7 @@ class Observer:
         """Send all requests at once, and wait for those that are not already late."""
         waited = []
         for link, ask in asks:
-            prompt = link.owed_s < self._settings.phase_s
+            prompt = link.owed_s < wait_s
             future = self._loop.spawn(ask)
             if prompt:
                 waited.append(future)
@@ -359,8 +362,10 @@ class Observer:
         matters = self._offsets.starts_near_commits(self._sequence)
         await self._phase(self._offsets.followers(shares), self._settings.offsets_phase_s)
         if self._state.still(layout):  # or metadata that came late have other partitions: next time
+            first = not self._sequence and self._budget.is_big(layout)
             await self._phase(
-                self._offsets.leaders(shares, matters, began_ms), self._settings.offsets_phase_s
+                self._offsets.leaders(shares, matters, began_ms),
+                FIRST_OFFSETS_S if first else self._settings.offsets_phase_s,
             )
 
     def _update_brokers(self) -> None:

@@ -150,7 +150,7 @@ class OffsetRounds(Struct):
         layout = self.state.layout
         parts, _ = self.shares(sequence)
         early = self._log_starts.before_commits(layout, self.state.readings)
-        rows = {broker: share.leads[early[share.leads]] for broker, share in parts.items()}
+        rows = {b: share.leads[early[share.leads]] for b, share in parts.items() if not share.briefly}
         return [
             (link, partial(self.requests.log_starts, link, broker, layout, rows[broker]))
             for broker, link in askable.items()
@@ -191,7 +191,7 @@ class OffsetRounds(Struct):
         stable |= read.last_stable_ms <= began_ms - int(self.last_stable_s * 1000)
 
         def ask(link: Link, broker: int, share: Share) -> Ask:
-            starts, stables = share.leads[due[share.leads]], share.leads[stable[share.leads]]
+            starts, stables = (share.leads[rows[share.leads] & (not share.briefly)] for rows in (due, stable))
             return partial(self.requests.leaders, link, broker, share, whole, starts, stables)
 
         return [

@@ -101,7 +101,7 @@ class OffsetRequests(Struct):
 
         watermarks = ask(WATERMARKS, share.leads)
         ends = starts = stables = None
-        if self.debugging is not False:
+        if self.debugging is not False and not share.briefly:
             ends = ask(ENDS, share.leads)
         if len(starting):
             starts = ask(STARTS, starting)
@@ -166,15 +166,7 @@ def checked(answer: ListOffsetsAnswer) -> ListOffsetsAnswer:
 
 def answered_rows(layout: Layout, answer: ListOffsetsAnswer) -> tuple[Rows, NDArray[np.int16], Longs]:
     """Return an answer's partition rows, error codes and offsets, for the partitions in the layout."""
-    if not answer.names:
-        return np.empty(0, np.intp), np.empty(0, np.int16), np.empty(0, np.int64)
-    begins = (0, *answer.ends[:-1])
-    rows = np.concatenate(
-        [
-            layout.rows_of(name, answer.partition[begin:end])
-            for name, begin, end in zip(answer.names, begins, answer.ends, strict=True)
-        ]
-    )
+    rows = layout.rows_of(answer.names, answer.counts, answer.partition)
     there = rows >= 0
     return rows[there], answer.error[there], answer.offset[there]
 

@@ -83,6 +83,8 @@ class SlowLane(Struct):
     _source: int = NO_BROKER
     _offline: IdMatrix = field(default_factory=lambda: np.empty((0, 0), np.int32))
     """The offline replicas in the last metadata."""
+    _due_topics: list[str] = field(default_factory=list)
+    """The topics whose settings are due and have not been asked for."""
     _troubled_of: tuple[object, object] = (None, None)
     _troubled: frozenset[str] = frozenset()
     """The topics in trouble, of this layout and these reassignments."""
@@ -110,6 +112,7 @@ class SlowLane(Struct):
         self._see_offline()
         self._see_away()
         self._see_moves(healthy)
+        self._see_settings()
         read = self.state.readings
         is_held = read.last_stable_since_ms != UNKNOWN
         self._held = np.flatnonzero(is_held & (read.last_stable_since_ms <= read.last_stable_ms - HELD_MS))
@@ -284,7 +287,7 @@ class SlowLane(Struct):
 
     def _wanted(self, part: Part) -> bool:
         if part == Part.CONFIGS:
-            return bool(self._due_topics())
+            return bool(self._due_topics)
         if part == Part.ELR:
             return bool(elr.wanting(self.state.layout, self.state.min_isr()).any())
         return True
@@ -405,7 +408,8 @@ class SlowLane(Struct):
                 else:
                     facts.shared(known, entry.topics, at_ms)
 
-    def _due_topics(self) -> list[str]:
+    def _see_settings(self) -> None:
+        """Note the topics whose settings are due."""
         now_ms, state, settings = self.loop.clock_ms(), self.state, self.settings
         oldest_ms = now_ms - int(settings.configs_s * 1000)
         troubled = self._troubled_topics()
@@ -414,7 +418,7 @@ class SlowLane(Struct):
         near_ms = now_ms - int(settings.near_configs_s * 1000)
         in_turn_ms = max(oldest_ms, now_ms - int(turns * settings.near_configs_s * 1000))
         near = dict.fromkeys(troubled, in_turn_ms) | dict.fromkeys(self.in_sight, near_ms)
-        return configs.due_topics(state.layout, state.settings, oldest_ms, near)
+        self._due_topics = configs.due_topics(state.layout, state.settings, oldest_ms, near)
 
     def _troubled_topics(self) -> frozenset[str]:
         of = self.state.layout, self.state.reassignments
@@ -423,7 +427,9 @@ class SlowLane(Struct):
         return self._troubled
 
     async def _topic_configs(self, link: Link, broker: int) -> None:
-        names, layout = self._due_topics()[: configs.TOPICS_A_REQUEST], self.state.layout
+        layout, due = self.state.layout, self._due_topics
+        names = [name for name in due[: configs.TOPICS_A_REQUEST] if name in layout.first]
+        del due[: configs.TOPICS_A_REQUEST]
         answer, at_ms = await link.ask(configs.topics_request(names))
         answered = configs.topic_settings(answer)
         for name, settings in answered.items():

@@ -1,6 +1,6 @@
 """The configurations that DescribeConfigs returns, with the values that count if they are not set."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from kview.simulate.broker_configs import SYNONYMS, BrokerConfigs, Update, find, without_listener
 from kview.simulate.metadata import MetadataImage
@@ -13,11 +13,17 @@ ALL_BROKERS = ""
 
 
 def topic_entries(
-    settings: Settings, image: MetadataImage, broker: int, own: Mapping[str, str]
+    settings: Settings,
+    image: MetadataImage,
+    broker: int,
+    own: Mapping[str, str],
+    wanted: Collection[str] = (),
 ) -> list[ConfigEntry]:
-    """Return all configurations of a topic, of which `own` are set on the topic itself."""
+    """Return a topic's configurations, the `wanted` ones or all. `own` are set on the topic itself."""
     rows: list[ConfigEntry] = []
-    for name, topic_key in sorted(settings.release.topic_keys.items()):
+    keys = settings.release.topic_keys
+    for name in sorted(keys.keys() & wanted if wanted else keys):
+        topic_key = keys[name]
         chain = [ConfigSynonym(name, own[name], ConfigSource.TOPIC)] if name in own else []
         if topic_key.broker_name is not None:
             chain += _chain(

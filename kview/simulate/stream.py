@@ -17,7 +17,7 @@ from kview.simulate.records import (
     header,
     last_offset_delta,
 )
-from kview.wire.primitives import MalformedBytes
+from kview.wire.primitives import VARINT_BYTES, MalformedBytes, read_varint
 
 COLUMNS = ("base", "first_us", "step_us", "cumulative", "latest_us", "record_bytes", "producer")
 """The parallel columns of a stream, with one value per entry."""
@@ -417,7 +417,12 @@ def _in_batch(batch: bytes, head: BatchHeader, base: int, time_us: int, lowest: 
     from kview.simulate.many_records import fields
 
     try:
-        deltas = fields(*body(batch, head), head.records).time_deltas
+        data, at = body(batch, head)
+        if not skipped:  # as almost always, and much quicker
+            first_ms = head.base_time_ms + read_varint(data, read_varint(data, at, VARINT_BYTES)[1] + 1)[0]
+            if first_ms * 1000 >= time_us:
+                return base, first_ms * 1000
+        deltas = fields(data, at, head.records).time_deltas
     except (Refused, MalformedBytes):
         return base + skipped, _us(head.base_time_ms)
     late = (deltas[skipped:] >= -(-time_us // 1000) - head.base_time_ms).nonzero()[0]

@@ -289,6 +289,11 @@ class Message(Generic[T]):
         self._decode = decode
         self._client_id = ""
 
+    @property
+    def size(self) -> int:
+        """The length of the body in bytes."""
+        return len(self._body)
+
     def with_header(self, correlation_id: int, client_id: str) -> None:
         """Set the header, before each time the request is sent."""
         self._client_id = client_id

@@ -6,7 +6,7 @@ adds nothing that kview needs. Every broker from Kafka 2.2 to 4.3 supports v5.
 
 import struct
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.wire.kafka_internals import Message
-from kview.wire.primitives import Reader, array_length, string
+from kview.wire.primitives import INT16, INT32, MalformedBytes, Reader, array_length, string
 
 API_KEY = 2
 LATEST = -1
@@ -59,8 +59,8 @@ class ListOffsetsAnswer(Struct, frozen=True):
 
     throttle_time_ms: int
     names: tuple[str, ...]
-    ends: tuple[int, ...]
-    """Where the rows of each topic end."""
+    counts: tuple[int, ...]
+    """The number of rows of each topic."""
     partition: NDArray[np.int32]
     error: NDArray[np.int16]
     timestamp: NDArray[np.int64]
@@ -69,10 +69,10 @@ class ListOffsetsAnswer(Struct, frozen=True):
     @property
     def topics(self) -> tuple[TopicOffsets, ...]:
         """The answer for each topic, made of slices."""
-        begins = (0, *self.ends)
+        bounds = pairwise((0, *accumulate(self.counts)))
         return tuple(
             TopicOffsets(name, self.partition[a:b], self.error[a:b], self.timestamp[a:b], self.offset[a:b])
-            for name, a, b in zip(self.names, begins[:-1], self.ends, strict=True)
+            for name, (a, b) in zip(self.names, bounds, strict=True)
         )
 
 
@@ -93,13 +93,16 @@ def request(
         return _library_request(version, topics, timestamp, replica_id, read_committed)
     layout = _request_type(version)
     parts = [struct.pack(">ibi", replica_id, read_committed, len(topics))]
-    for topic, partitions in topics:
-        records = np.empty(len(partitions), layout)
-        records["partition"] = partitions
-        records["timestamp"] = timestamp
-        if version >= _EPOCHS_FROM:
-            records["epoch"] = -1
-        parts += (string(topic), array_length(len(records)), records.tobytes())
+    ends = list(accumulate(len(partitions) for _, partitions in topics))
+    records = np.empty(ends[-1] if ends else 0, layout)
+    if ends:
+        records["partition"] = np.concatenate([partitions for _, partitions in topics])
+    records["timestamp"] = timestamp
+    if version >= _EPOCHS_FROM:
+        records["epoch"] = -1
+    rows, size = records.tobytes(), layout.itemsize
+    for (topic, _), (begin, end) in zip(topics, pairwise((0, *ends)), strict=True):
+        parts += (string(topic), array_length(end - begin), rows[begin * size : end * size])
     return Message(API_KEY, version, False, b"".join(parts), lambda data: decode(version, data))
 
 
@@ -108,17 +111,27 @@ def decode(version: int, data: memoryview) -> ListOffsetsAnswer:
     layout = _answer_type(version)
     reader = Reader(data)
     throttle_time_ms = reader.int32()
-    names, counts, parts = [], [], []
-    for _ in range(reader.array_length()):
-        names.append(reader.string())
-        counts.append(reader.array_length())
-        parts.append(reader.take(counts[-1] * layout.itemsize))
-    reader.end()
-    records = np.frombuffer(b"".join(parts), layout)
+    topics, at, body = reader.array_length(), reader.position, bytes(data)
+    names, counts, rows = [], [], []
+    try:
+        for _ in range(topics):  # thousands, so without a call or a view of the bytes for each value
+            (length,) = INT16.unpack_from(body, at)
+            begin, at = at + INT16.size, at + INT16.size + length
+            names.append(body[begin:at].decode())
+            (count,) = INT32.unpack_from(body, at)
+            begin, at = at + INT32.size, at + INT32.size + count * layout.itemsize
+            if length < 0 or count < 0 or at > len(body):
+                raise MalformedBytes(f"{count} partitions after a name of {length} bytes, up to {at}")
+            counts.append(count)
+            rows.append(body[begin:at])
+    except (struct.error, UnicodeDecodeError) as error:
+        raise MalformedBytes(str(error)) from error
+    Reader(data, at).end()
+    records = np.frombuffer(b"".join(rows), layout)
     return ListOffsetsAnswer(
         throttle_time_ms,
         tuple(names),
-        tuple(accumulate(counts)),
+        tuple(counts),
         records["partition"].astype(np.int32),
         records["error"].astype(np.int16),
         records["timestamp"].astype(np.int64),
@@ -166,7 +179,7 @@ def from_library(answer: Any) -> ListOffsetsAnswer:
     return ListOffsetsAnswer(
         answer.throttle_time_ms,
         tuple(topic.name for topic in answer.topics),
-        tuple(accumulate(len(topic.partitions) for topic in answer.topics)),
+        tuple(len(topic.partitions) for topic in answer.topics),
         np.array([p.partition_index for p in partitions], np.int32),
         np.array([p.error_code for p in partitions], np.int16),
         np.array([p.timestamp for p in partitions], np.int64),

@@ -86,38 +86,47 @@ def decode_arrays(data: memoryview) -> OffsetFetchAnswer:
     """
     reader = Reader(data)
     throttle_time_ms = reader.int32()
-    groups = []
-    shared: dict[bytes, NDArray[Any]] = {}
+    groups: list[tuple[str, int, list[tuple[str, int]]]] = []
+    rows = []
     for _ in range(reader.array_length(compact=True)):
         group = reader.nullable_compact_string()
         topics = []
         for _ in range(reader.array_length(compact=True)):
-            topic = reader.nullable_compact_string()
-            records = np.frombuffer(
-                reader.take(reader.array_length(compact=True) * _RECORD.itemsize), _RECORD
-            )
-            if records["tags"].any() or (records["metadata"] > _NULL_OR_EMPTY).any():
-                raise MalformedBytes(f"metadata or tagged fields in {topic}")
+            topic, count = reader.nullable_compact_string(), reader.array_length(compact=True)
+            topics.append((topic or "", count))
+            rows.append(reader.take(count * _RECORD.itemsize))
             reader.no_tagged_fields()
-            topics.append(
-                TopicCommits(
-                    topic or "",
-                    _shared(shared, records["partition"].astype(np.int32)),
-                    records["offset"].astype(np.int64),
-                    _shared(shared, records["error"].astype(np.int16)),
-                )
-            )
-        error = reader.int16()
+        groups.append((group or "", reader.int16(), topics))
         reader.no_tagged_fields()
-        groups.append(GroupCommits(group or "", error, tuple(topics)))
     reader.no_tagged_fields()
     reader.end()
-    return OffsetFetchAnswer(throttle_time_ms, tuple(groups))
+    records = np.frombuffer(b"".join(rows), _RECORD)
+    if records["tags"].any() or (records["metadata"] > _NULL_OR_EMPTY).any():
+        raise MalformedBytes("metadata or tagged fields")
+    return OffsetFetchAnswer(throttle_time_ms, _of_groups(groups, records))
 
 
-def _shared(shared: dict[bytes, NDArray[Any]], column: NDArray[Any]) -> NDArray[Any]:
-    """Return the array of these bytes that is in `shared`, where the first of them is put."""
-    return shared.setdefault(column.dtype.char.encode() + column.tobytes(), column)
+def _of_groups(
+    groups: Sequence[tuple[str, int, Sequence[tuple[str, int]]]], records: NDArray[Any]
+) -> tuple[GroupCommits, ...]:
+    """Return the commits of (group, error, its topics with their numbers of records).
+
+    The arrays are parts of three large ones, and groups share those that are equal.
+    """
+    partitions, errors = records["partition"].astype(np.int32), records["error"].astype(np.int16)
+    offsets = records["offset"].astype(np.int64)
+    shared: dict[bytes, tuple[NDArray[np.int32], NDArray[np.int16]]] = {}
+    out, begin = [], 0
+    for group, error, topics in groups:
+        commits = []
+        for topic, count in topics:
+            end = begin + count
+            both = partitions[begin:end], errors[begin:end]
+            partition, code = shared.setdefault(both[0].tobytes() + both[1].tobytes(), both)
+            commits.append(TopicCommits(topic, partition, offsets[begin:end], code))
+            begin = end
+        out.append(GroupCommits(group, error, tuple(commits)))
+    return tuple(out)
 
 
 def _topics(topics: Any) -> tuple[TopicCommits, ...]:

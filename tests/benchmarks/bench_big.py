@@ -271,9 +271,11 @@ def key_times(terminal: PseudoTerminal, keys: str) -> tuple[list[float], float]:
     return took, (cpu_s([terminal.pid]) - began_cpu_s) / PRESSES * 1000
 
 
-def selected(terminal: PseudoTerminal) -> list[str]:
-    """Return the first column of the selected rows, whose figures change without a key."""
-    return re.findall(rf"{glyphs.MARK} *(\S+(?: \S+)*)", terminal.text())
+def selected(terminal: PseudoTerminal) -> list[tuple[int, str]]:
+    """Return the places of the selected rows and their first two columns: the figures behind them change
+    without a key, and a topic's partitions have its name in common."""
+    rows = (re.search(rf"{glyphs.MARK} *(\S+ +\S+)", row) for row in terminal.text().splitlines())
+    return [(place, row[1]) for place, row in enumerate(rows) if row]
 
 
 def settle(terminal: PseudoTerminal, quiet_s: float) -> None:

@@ -23,7 +23,7 @@ from kview.plain.documents import document_of
 from kview.recording.reader import Recording
 from kview.recording.replay import Replay
 from kview.recording.writer import RecordingWriter
-from tests.worlds import World, default_world
+from tests.worlds import World, lean_world
 
 LOST = 50
 TOPIC, PARTITION, OLD, NEW = "invoice", 3, 4, 2
@@ -44,7 +44,7 @@ def happened(view: View, kind: EventKind) -> list[str]:
 def lone_leader() -> World:
     """A world in which the other replicas of a partition miss 50 records, nothing is written any more, and
     its leader is alone in the ISR."""
-    world = default_world()
+    world = lean_world()
     world.groups = []
     world.logs = [world.log(TOPIC, PARTITION)]
     log = world.log(TOPIC, PARTITION)

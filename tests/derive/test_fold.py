@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kview.derive.fold import LOOK_BACK_MS, State, step
+from kview.derive.fold import LOOK_BACK_MS, State, fold_on, step
 from kview.derive.groups.commits import HISTORY_RULE
 from kview.derive.groups.past_ends import POINT_RULE, SEEDS
 from kview.derive.partitions.rates import Ends, advance
@@ -17,7 +17,7 @@ from kview.model.snapshot import Failure, Snapshot, TimePoints, empty
 from kview.model.states import GroupState
 from kview.model.units import NO_BROKER, UNKNOWN
 from tests.derive.limits import at_most
-from tests.worlds import crash_script, default_world, views
+from tests.worlds import crash_script, lean_world, views, views_at
 from tests.worlds.compare import forgetful, frozen, unlike
 from tests.worlds.parts import Log, topic
 from tests.worlds.world import World
@@ -36,21 +36,21 @@ def long_script(world: World) -> list[Snapshot]:
 
 @pytest.mark.parametrize("seeded", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_view_depends_on_the_look_back_alone(seeded: bool) -> None:
-    world = default_world()
+    world = lean_world()
     world.time_points = None if seeded else empty(TimePoints)
     snapshots = [frozen(snapshot) for snapshot in long_script(world)]
-    whole = list(views(snapshots))
     back = LOOK_BACK_MS // 5000
-    for last in (back, 135, 150, len(snapshots) - 1):
-        (*_, part) = views(snapshots[last - back : last + 1])
-        assert not list(unlike(forgetful(whole[last]), forgetful(part))), last
+    moments = (back, 135, 150, len(snapshots) - 1)
+    for last, whole in zip(moments, views_at(snapshots, *moments), strict=True):
+        _, part = fold_on(State(), snapshots[last - back : last + 1])
+        assert not list(unlike(forgetful(whole), forgetful(part))), last
 
 
 def test_less_than_the_look_back_is_not_enough() -> None:
     """The test above can fail: without the crash in the window its events are missing."""
-    snapshots = long_script(default_world())
-    (*_, whole) = views(snapshots[:120])
-    (*_, part) = views(snapshots[100:120])
+    snapshots = long_script(lean_world())
+    _, whole = fold_on(State(), snapshots[:120])
+    _, part = fold_on(State(), snapshots[100:120])
     assert list(unlike(whole, part))
 
 
@@ -79,7 +79,7 @@ def figures_of(view: View, name: str) -> tuple[object, ...]:
 
 
 def test_a_topic_that_comes_and_goes_changes_no_other_topics_figures() -> None:
-    plain, busy = default_world(), default_world()
+    plain, busy = lean_world(), lean_world()
     extra: list[Log] = topic("checkout", 5, 2, 20.0)
     state, other = State(), State()
     for second in range(30):
@@ -103,7 +103,7 @@ def test_a_topic_that_comes_and_goes_changes_no_other_topics_figures() -> None:
 
 def test_a_topic_that_kview_may_no_longer_see_is_not_said_to_be_deleted() -> None:
     """Kafka leaves such topics out without an error. `Part.TOPICS` fails if it may do so."""
-    world = default_world()
+    world = lean_world()
     state = State()
     for _ in range(5):
         state, _ = step(state, world.tick())
@@ -126,7 +126,7 @@ def test_a_topic_that_kview_may_no_longer_see_is_not_said_to_be_deleted() -> Non
 
 
 def test_a_gap_between_observations_makes_no_spike_and_no_negative_lag() -> None:
-    world = default_world()
+    world = lean_world()
     state = State()
     for _ in range(30):
         state, view = step(state, world.tick())
@@ -139,7 +139,7 @@ def test_a_gap_between_observations_makes_no_spike_and_no_negative_lag() -> None
 
 
 def test_cells_that_were_not_read_again_keep_their_rate_for_a_while_then_have_none() -> None:
-    world = default_world()
+    world = lean_world()
     snapshots = [world.tick() for _ in range(5)]
     old = snapshots[-1]
     state = State()
@@ -156,7 +156,7 @@ def test_cells_that_were_not_read_again_keep_their_rate_for_a_while_then_have_no
 
 
 def test_a_topic_that_was_created_again_starts_from_nothing() -> None:
-    world = default_world()
+    world = lean_world()
     state = State()
     for _ in range(5):
         state, _ = step(state, world.tick())
@@ -177,7 +177,7 @@ def test_a_topic_that_was_created_again_starts_from_nothing() -> None:
 
 
 def test_a_clock_that_jumps_back_starts_from_nothing() -> None:
-    world = default_world()
+    world = lean_world()
     snapshots = [world.tick() for _ in range(4)]
     state = State()
     for snapshot in snapshots:
@@ -188,14 +188,14 @@ def test_a_clock_that_jumps_back_starts_from_nothing() -> None:
 
 
 def test_before_anything_is_known_nothing_is_called_well() -> None:
-    empty = Snapshot(default_world().tick().observation)
+    empty = Snapshot(lean_world().tick().observation)
     _, view = step(State(), empty)
     assert view.headline.findings == (Finding(FindingKind.NOTHING_KNOWN, Severity.CALM),)
     assert len(view.worst_partitions) == 0
 
 
 def test_without_the_debugging_replica_there_is_no_uncommitted_and_no_replica_lag() -> None:
-    world = default_world()
+    world = lean_world()
     world.capabilities -= {"debugging_replica"}
     *_, view = views(world.tick() for _ in range(5))
     assert (view.partitions.uncommitted == UNKNOWN).all()
@@ -208,7 +208,7 @@ def test_without_the_debugging_replica_there_is_no_uncommitted_and_no_replica_la
 
 
 def test_kviews_own_requests_are_counted_by_the_second() -> None:
-    world = default_world()
+    world = lean_world()
     world.interval_ms = 2000
     *_, view = views(world.tick() for _ in range(2))
     assert view.headline.requests_per_second == pytest.approx(20.5)
@@ -227,7 +227,7 @@ def test_rates_of_nothing() -> None:
 def test_another_observer_s_snapshots_are_another_cluster_s() -> None:
     """A simulated cluster that is started again has the same names and ids, and nothing was cut off its
     logs."""
-    first, second = default_world(), default_world()
+    first, second = lean_world(), lean_world()
     state = State()
     for _ in range(30):
         state, _ = step(state, first.tick())

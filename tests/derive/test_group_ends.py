@@ -13,7 +13,7 @@ from kview.model.snapshot import Failure
 from kview.model.states import GroupState
 from kview.model.units import NO_BROKER, UNKNOWN
 from tests.derive.test_verdicts import at, rows, watch
-from tests.worlds import World, default_world, views
+from tests.worlds import World, lean_world, views
 
 STOPPED = "audit-export"
 
@@ -23,7 +23,7 @@ def happened(made: list[View], kind: EventKind) -> list[str]:
 
 
 def test_a_commit_beyond_the_log_end_is_ahead_of_the_log_and_not_in_the_sum() -> None:
-    world = default_world()
+    world = lean_world()
     before = watch(world, 3)[-1]
     others = before.offsets.lag[rows(before, STOPPED)].tolist()
     group, key = world.group(STOPPED), ("audit-log", 2)
@@ -41,7 +41,7 @@ def test_a_commit_beyond_the_log_end_is_ahead_of_the_log_and_not_in_the_sum() ->
 
 
 def test_a_topic_that_was_created_again_leaves_its_groups_ahead() -> None:
-    world = default_world()
+    world = lean_world()
     group = world.group("fraud-check")
     group.read_share = 1e-12
     watch(world, 5)
@@ -57,7 +57,7 @@ def test_a_topic_that_was_created_again_leaves_its_groups_ahead() -> None:
 
 def test_a_commit_between_the_watermark_and_the_log_end_has_no_negative_lag() -> None:
     """A new leader's watermark may be behind: its group has read further under the old one."""
-    world = default_world()
+    world = lean_world()
     watch(world, 3)
     log, group = world.log("audit-log", 2), world.group("fraud-check")
     group.read_share, log.min_isr, log.replicas = 1e-12, 2, [*log.replicas, 5]
@@ -82,7 +82,7 @@ def reset(world: World, to: int) -> list[View]:
 
 
 def test_a_reset_to_the_end_is_an_event_and_not_a_rate() -> None:
-    world = default_world()
+    world = lean_world()
     was, end = world.group(STOPPED).committed["audit-log", 1], int(world.log("audit-log", 1).watermark)
     made = reset(world, end)
     (said,) = happened(made, EventKind.GROUP_RESET)
@@ -94,7 +94,7 @@ def test_a_reset_to_the_end_is_an_event_and_not_a_rate() -> None:
 
 def test_what_is_committed_beyond_the_end_was_not_read() -> None:
     """The group's last member has just left: its own last commit came when it was no longer one."""
-    world = default_world()
+    world = lean_world()
     group, key = world.group(STOPPED), ("audit-log", 1)
 
     def each(second: int) -> None:
@@ -110,7 +110,7 @@ def test_what_is_committed_beyond_the_end_was_not_read() -> None:
 
 
 def test_a_reset_to_the_beginning_is_an_event_and_not_a_rate() -> None:
-    world = default_world()
+    world = lean_world()
     was, start = world.group(STOPPED).committed["audit-log", 1], world.log("audit-log", 1).start
     made = reset(world, start)
     (said,) = happened(made, EventKind.GROUP_RESET)
@@ -119,7 +119,7 @@ def test_a_reset_to_the_beginning_is_an_event_and_not_a_rate() -> None:
 
 
 def test_a_reader_without_membership_is_not_reset_by_its_own_commits() -> None:
-    world = default_world()
+    world = lean_world()
     group = world.group("billing")
     group.state = GroupState.EMPTY
 
@@ -135,7 +135,7 @@ def test_a_reader_without_membership_is_not_reset_by_its_own_commits() -> None:
 def test_a_reset_is_seen_whatever_is_written_at_that_moment() -> None:
     """The writers happen to write ten times as much in that second, or nothing at all."""
     for factor in (10.0, 0.0):
-        world = default_world()
+        world = lean_world()
         log = world.log("audit-log", 1)
         usual = log.rate
 
@@ -149,7 +149,7 @@ def test_a_reset_is_seen_whatever_is_written_at_that_moment() -> None:
 
 
 def test_a_reader_without_membership_is_not_reset_when_its_writers_pause() -> None:
-    world = default_world()
+    world = lean_world()
     group = world.group("billing")
     group.state, group.members = GroupState.EMPTY, 0
     usual = {key: world.log(*key).rate for key in group.committed}
@@ -164,7 +164,7 @@ def test_a_reader_without_membership_is_not_reset_when_its_writers_pause() -> No
 
 
 def test_a_reader_without_membership_that_catches_up_is_reset_once_at_most() -> None:
-    world = default_world()
+    world = lean_world()
     group = world.group("billing")
     group.committed = {key: offset - 440 * 600 for key, offset in group.committed.items()}
     group.state, group.members = GroupState.EMPTY, 0
@@ -181,7 +181,7 @@ def test_a_reader_without_membership_that_catches_up_is_reset_once_at_most() -> 
 
 def skipped_forward(share: float, joining: bool) -> list[View]:
     """A slow group 10 minutes behind stops at second 60, is reset to the end 3 s later, and comes back."""
-    world = default_world()
+    world = lean_world()
     group = world.group("billing")
     group.committed = {key: offset - 440 * 540 for key, offset in group.committed.items()}
     group.read_share = share
@@ -223,7 +223,7 @@ def test_a_group_is_not_ok_for_long_after_a_reset_to_the_end() -> None:
 
 def test_a_groups_lag_does_not_fall_when_a_leader_is_lost() -> None:
     """Broker 4 leads audit-log-3, which has one replica: when it is fenced, there is no leader."""
-    world = default_world()
+    world = lean_world()
     alive = watch(world, 20)
     lag = int(alive[-1].groups.lag[at(alive[-1], STOPPED)])
     world.crash(4)
@@ -242,7 +242,7 @@ def test_a_groups_lag_does_not_fall_when_a_leader_is_lost() -> None:
 
 
 def test_nothing_is_said_about_catching_up_while_writers_are_stopped() -> None:
-    world = default_world()
+    world = lean_world()
     group = world.group("billing")
     group.committed = {key: offset - 440 * 600 for key, offset in group.committed.items()}
     group.read_share = 0.5
@@ -259,7 +259,7 @@ def test_nothing_is_said_about_catching_up_while_writers_are_stopped() -> None:
 
 
 def test_groups_appear_and_are_deleted_and_move() -> None:
-    world = default_world()
+    world = lean_world()
     watch(world, 3)
     state, made = State(), []
     fraud = world.group("fraud-check")
@@ -282,7 +282,7 @@ def test_groups_appear_and_are_deleted_and_move() -> None:
 
 def test_the_lag_of_a_group_is_a_bound_while_there_may_be_topics_that_kview_may_not_see() -> None:
     """Kafka leaves commits to such topics out of its answer without an error."""
-    world, state = default_world(), State()
+    world, state = lean_world(), State()
     for denied in (False, True):
         snapshot = world.tick()
         if denied:

@@ -14,7 +14,7 @@ from kview.model.units import UNKNOWN
 from kview.plain.blocks import block
 from kview.run.printing import OBSERVATIONS_FOR_RATES
 from tests.derive.test_verdicts import at, rows, watch
-from tests.worlds import World, default_world, views
+from tests.worlds import World, lean_world, views
 from tests.worlds.parts import Consumers
 
 GROUP = "billing"
@@ -27,7 +27,7 @@ def said(view: View, name: str = GROUP) -> str:
 
 def far_behind(minutes: float, share: float) -> World:
     """A group that is so far behind and reads this share of what is written, committing every 5 s."""
-    world = default_world()
+    world = lean_world()
     group = world.group(GROUP)
     group.committed = {key: offset - int(440 * 60 * minutes) for key, offset in group.committed.items()}
     group.read_share, group.commit_every_ms = share, 5_000
@@ -72,7 +72,7 @@ def test_a_consumer_that_reads_in_turns_and_catches_up_is_ok_once_that_is_seen()
 
 
 def test_a_stuck_partition_colours_its_group_although_the_others_are_read() -> None:
-    world = default_world()
+    world = lean_world()
     group, key = world.group(GROUP), ("invoice", 3)
     group.read_share = 1 - 1e-9
     held: list[float] = []
@@ -98,7 +98,7 @@ def test_a_stuck_partition_of_a_reader_in_turns_is_found_after_its_cycle() -> No
 
 
 def test_a_partition_that_was_idle_for_minutes_is_not_stuck_when_a_record_comes() -> None:
-    world = default_world()
+    world = lean_world()
     group, log = world.group(GROUP), world.log("invoice", 3)
     group.commit_every_ms, log.rate = 5_000, 0.0
 
@@ -150,7 +150,7 @@ def test_a_verdict_does_not_get_better_when_the_coordinator_is_silent() -> None:
 
 
 def test_the_verdict_of_a_silent_coordinators_group_is_marked_as_old_and_never_calm() -> None:
-    world = default_world()
+    world = lean_world()
     watched = watch(world, 40)
     row = at(watched[-1], "fraud-check")
     assert watched[-1].groups.verdict_age_ms[row] == UNKNOWN
@@ -165,7 +165,7 @@ def test_the_verdict_of_a_silent_coordinators_group_is_marked_as_old_and_never_c
 
 
 def test_a_group_that_commits_twice_a_minute_is_ok() -> None:
-    world = default_world()
+    world = lean_world()
     world.group(GROUP).commit_every_ms = 30_000
     made = watch(world, 200)
     assert {said(view) for view in made[60:]} == {"ok"}
@@ -196,7 +196,7 @@ def test_a_group_does_not_keep_up_because_its_writers_are_stopped() -> None:
 
 
 def test_a_time_in_which_nobody_could_look_is_not_taken_for_the_groups_own_pause() -> None:
-    world = default_world()
+    world = lean_world()
     group, state = world.group(GROUP), State()
     for _ in range(60):
         state, _ = step(state, world.tick())
@@ -214,7 +214,7 @@ def test_a_time_in_which_nobody_could_look_is_not_taken_for_the_groups_own_pause
 
 
 def test_a_time_in_which_nobody_could_read_is_not_taken_for_the_groups_own_pause() -> None:
-    world = default_world()
+    world = lean_world()
     group = world.group(GROUP)
 
     def each(second: int) -> None:

@@ -12,7 +12,7 @@ from kview.model.states import GroupState, GroupType
 from kview.model.units import UNKNOWN
 from kview.tui.screens.group import group_lines
 from kview.tui.text import content
-from tests.worlds import default_world
+from tests.worlds import lean_world
 from tests.worlds.kinds import CONNECT, CONSUMER, SHARE, STREAMS, of_every_kind
 from tests.worlds.parts import Consumers
 from tests.worlds.small import ends, reader, small_world, watch
@@ -20,7 +20,7 @@ from tests.worlds.world import World
 
 INTERVALS_S = (10, 30, 60, 300)
 KINDS = (GroupType.CLASSIC, GroupType.CONSUMER, GroupType.STREAMS, GroupType.SIMPLE)
-STEP_MS = 2_000
+STEP_MS = 5_000
 MINUTE = 60_000 // STEP_MS
 
 
@@ -95,11 +95,11 @@ def test_an_outage_is_not_how_often_a_group_commits(outages: int) -> None:
         group.type = kind
     world, minute = small_world(*groups), MINUTE
     world.interval_ms = STEP_MS
-    begin, again = 2 * minute, [*range(7 * minute, 7 * minute + 5)]  # one commit between two outages
+    begin, again = 2 * minute, [*range(7 * minute, 7 * minute + 2)]  # one commit between two outages
     last = (7 if outages == 1 else 12) * minute + 2 * minute
 
     def each(number: int) -> None:
-        stopped = begin <= number < last - 2 * minute and number not in again[: 5 * (outages - 1)]
+        stopped = begin <= number < last - 2 * minute and number not in again[: 2 * (outages - 1)]
         for group in groups:
             group.commit_every_ms = 10**12 if stopped or number >= last else 10_000
 
@@ -140,7 +140,7 @@ def test_members_that_nobody_knows_are_not_none() -> None:
 def test_a_share_group_is_judged_by_its_backlog(
     backlog: Callable[[int], int], members: int, verdict: Verdict
 ) -> None:
-    world, state = default_world(), State()
+    world, state = lean_world(), State()
     for second in range(60):
         state, view = step(state, of_every_kind(world.tick(), backlog(second), members))
     row = view.snapshot.groups.group.tolist().index(SHARE)
@@ -161,7 +161,7 @@ def test_a_share_group_is_judged_by_its_backlog(
 )
 def test_a_backlog_that_was_raised_once_does_not_grow(backlog: Callable[[int], int], falls: bool) -> None:
     """Half a minute after a failover, more records may wait than before, and no more in each second."""
-    world, state, verdicts = default_world(), State(), []
+    world, state, verdicts = lean_world(), State(), []
     for second in range(90):
         state, view = step(state, of_every_kind(world.tick(), backlog(second), 2))
         verdicts.append(view.groups.verdict[view.snapshot.groups.group.tolist().index(SHARE)])
@@ -191,7 +191,7 @@ def test_a_share_group_that_is_a_few_seconds_behind_does_not_fall_behind(
 
 
 def test_workers_of_connect_have_no_verdict_and_are_not_unjudged() -> None:
-    world, state = default_world(), State()
+    world, state = lean_world(), State()
     world.groups = []
     for _ in range(40):
         state, view = step(state, of_every_kind(world.tick(), 5))
@@ -202,7 +202,7 @@ def test_workers_of_connect_have_no_verdict_and_are_not_unjudged() -> None:
 
 
 def test_a_group_says_since_when_it_rebalances_and_for_whom_it_waits() -> None:
-    world, state, lines = default_world(), State(), []
+    world, state, lines = lean_world(), State(), []
     for second in range(40):
         snapshot = of_every_kind(world.tick())
         row = snapshot.groups.group.tolist().index(CONSUMER)

@@ -9,14 +9,14 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kview.derive.fold import LOOK_BACK_MS, State, fold_to, step
+from kview.derive.fold import LOOK_BACK_MS, State, fold_on, fold_to, step
 from kview.derive.groups.commits import HISTORY_RULE
 from kview.derive.groups.past_ends import POINT_RULE, SEEDS
 from kview.derive.view import SERIES_POINTS, View
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 from tests.derive.limits import at_most
-from tests.worlds import default_world, views
+from tests.worlds import lean_world, views, views_at
 from tests.worlds.compare import forgetful, unlike
 from tests.worlds.histories import Plan, plans
 
@@ -69,9 +69,9 @@ def test_it_equals_playing(plan: Plan, after: int) -> None:
     part = look_back(snapshots, last)
     state, view = folded(part)
 
-    *_, stepped = views(part)
+    stepped_state, stepped = fold_on(State(), part)
     assert not list(unlike(view, stepped))
-    *_, played = views(snapshots[: last + 1])
+    _, played = fold_on(State(), snapshots[: last + 1])
     # The figures of cells that were not read again depend on what was seen before they were.
     if all_fresh(part):
         assert not list(unlike(forgetful(view), forgetful(played)))
@@ -80,14 +80,13 @@ def test_it_equals_playing(plan: Plan, after: int) -> None:
 
     for snapshot in snapshots[last + 1 : last + 4]:
         state, view = step(state, snapshot)
-        part = [*part, snapshot]
-    *_, stepped = views(part)
+        stepped_state, stepped = step(stepped_state, snapshot)
     assert not list(unlike(view, stepped)), "what is carried on is the same too"
 
 
 def test_what_a_move_beyond_the_look_back_left_is_forgotten() -> None:
     """A group far behind rests for eleven minutes and then reads on: its trend is that of the last minute."""
-    world = default_world()
+    world = lean_world()
     world.interval_ms = INTERVAL_S * 1000
     world.groups = [world.group("billing")]
     world.logs = [log for log in world.logs if log.topic == "invoice"]
@@ -99,17 +98,15 @@ def test_what_a_move_beyond_the_look_back_left_is_forgotten() -> None:
     for number in range(rests.stop + 8):
         group.read_share = 1e-12 if number in rests else 0.4
         snapshots.append(world.tick())
-    played = list(views(snapshots))
-    for last in range(rests.stop + 1, len(snapshots), 2):
-        assert not list(unlike(forgetful(folded(look_back(snapshots, last))[1]), forgetful(played[last]))), (
-            last
-        )
+    moments = range(rests.stop + 1, len(snapshots), 2)
+    for last, played in zip(moments, views_at(snapshots, *moments), strict=True):
+        assert not list(unlike(forgetful(folded(look_back(snapshots, last))[1]), forgetful(played))), last
 
 
 @pytest.mark.slow  # test_it_equals_playing and the tests of silent coordinators guard it
 def test_figures_of_a_silent_coordinators_groups_stay_as_they_were_read() -> None:
     """Their last reading lies before the moments that are sampled, and is not the last observation's."""
-    world = default_world()
+    world = lean_world()
     snapshots = []
     for second in range(150):
         if second == 40:
@@ -117,9 +114,9 @@ def test_figures_of_a_silent_coordinators_groups_stay_as_they_were_read() -> Non
         if second == 120:
             world.back(4)
         snapshots.append(world.tick())
-    played = list(views(snapshots))
-    for last in (60, 110, 119, 121, 149):
-        assert not list(unlike(folded(snapshots[: last + 1])[1], played[last])), last
+    moments = (60, 110, 119, 121, 149)
+    for last, played in zip(moments, views_at(snapshots, *moments), strict=True):
+        assert not list(unlike(folded(snapshots[: last + 1])[1], played)), last
     quiet = folded(snapshots[:111])[1]
     rows = np.flatnonzero(quiet.snapshot.offsets.group == "fraud-check")
     assert (quiet.offsets.behind_ms[rows] != UNKNOWN).all()
@@ -127,7 +124,7 @@ def test_figures_of_a_silent_coordinators_groups_stay_as_they_were_read() -> Non
 
 def test_observations_closer_than_a_second() -> None:
     """Lag in time is compared over a minute, which then is more moments than a sparkline has."""
-    world = default_world()
+    world = lean_world()
     world.interval_ms = 250
     world.group("billing").read_share = 0.92
     snapshots = [world.tick() for _ in range(220)]
@@ -138,7 +135,7 @@ def test_observations_closer_than_a_second() -> None:
 
 
 def test_one_observation_and_none() -> None:
-    snapshot = default_world().tick()
+    snapshot = lean_world().tick()
     *_, alone = views([snapshot])
     for part in ([snapshot], []):
         got = fold_to(snapshot, part, never)
@@ -146,7 +143,7 @@ def test_one_observation_and_none() -> None:
 
 
 def test_it_can_be_cancelled_at_any_observation() -> None:
-    world = default_world()
+    world = lean_world()
     snapshots = [world.tick() for _ in range(10)]
     asked = []
 
@@ -158,11 +155,11 @@ def test_it_can_be_cancelled_at_any_observation() -> None:
 
 
 def test_what_is_carried_is_bounded_whatever_the_length() -> None:
-    world = default_world()
+    world = lean_world()
     world.logs = [log for log in world.logs if log.topic == "invoice" and log.partition < 2]
     world.groups = [world.group("billing")]
     world.groups[0].committed = {log.key: int(log.watermark) for log in world.logs}
-    state, view = folded([world.tick() for _ in range(1500)])
+    state, view = folded([world.tick() for _ in range(800)])
     assert len(state.logs.points.readings) <= at_most(POINT_RULE)
     assert state.logs.points.seed_ms.shape[1] == SEEDS
     assert len(state.groups.commits.history) <= at_most(HISTORY_RULE)
@@ -174,7 +171,7 @@ def test_what_is_carried_is_bounded_whatever_the_length() -> None:
 
 @pytest.mark.slow  # ten minutes; test_what_a_move_beyond_the_look_back_left_is_forgotten is as long
 def test_a_lag_in_time_beyond_the_look_back_is_that_of_who_watched_if_it_was_recorded() -> None:
-    world = default_world()
+    world = lean_world()
     world.interval_ms = INTERVAL_S * 1000
     for group in world.groups:
         group.commit_every_ms = INTERVAL_S * 1000

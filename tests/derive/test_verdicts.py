@@ -13,7 +13,7 @@ from kview.derive.view import Reason, Verdict, View
 from kview.model.events import EventKind, Severity
 from kview.model.states import GroupState
 from kview.model.units import NEVER, NO_OFFSET, UNKNOWN
-from tests.worlds import World, default_world
+from tests.worlds import World, lean_world
 
 
 def watch(world: World, seconds: int, each: Callable[[int], None] = lambda second: None) -> list[View]:
@@ -40,7 +40,7 @@ def rows(view: View, name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
 
 def test_a_lag_by_chance_stays_one_when_nobody_writes_any_more() -> None:
     """Commits come half a second later than they did, as kview reads them. Then all writers stop."""
-    world = default_world()
+    world = lean_world()
     world.groups = [world.group("billing")]
     state, seen = State(), []
     for second in range(70):
@@ -56,7 +56,7 @@ def test_a_lag_by_chance_stays_one_when_nobody_writes_any_more() -> None:
 
 
 def test_groups_that_keep_up_are_ok_at_every_moment() -> None:
-    for view in watch(default_world(), 90):
+    for view in watch(lean_world(), 90):
         assert {verdict(view, name) for name in ("billing", "reporting", "fraud-check")} == {Verdict.OK}
     assert view.groups.reason[at(view, "billing")] is Reason.NONE
     assert view.groups.behind_trend.tolist()[1:] == [0, 0, 0]
@@ -64,7 +64,7 @@ def test_groups_that_keep_up_are_ok_at_every_moment() -> None:
 
 
 def test_reading_rates_are_right_whatever_the_commit_interval() -> None:
-    views = watch(default_world(), 60)
+    views = watch(lean_world(), 60)
     for view in views[25:]:
         assert view.groups.read_rate[at(view, "billing")] == pytest.approx(4400, rel=0.02)
         assert view.groups.read_rate[at(view, "reporting")] == pytest.approx(6800, rel=0.02)
@@ -72,13 +72,13 @@ def test_reading_rates_are_right_whatever_the_commit_interval() -> None:
 
 
 def test_a_member_without_partitions_is_not_active() -> None:
-    (view,) = watch(default_world(), 1)
+    (view,) = watch(lean_world(), 1)
     row = at(view, "fraud-check")
     assert (view.snapshot.groups.members[row], view.groups.members_active[row]) == (5, 4)
 
 
 def test_a_group_that_reads_too_slowly_falls_behind() -> None:
-    world = default_world()
+    world = lean_world()
     slow = world.group("reporting")
     slow.read_share = 0.8
     views = watch(world, 75)
@@ -95,7 +95,7 @@ def test_a_group_that_reads_too_slowly_falls_behind() -> None:
 
 
 def test_a_group_that_catches_up_is_ok_and_says_when() -> None:
-    world = default_world()
+    world = lean_world()
     group = world.group("billing")
     group.committed = {key: offset - 440 * 60 for key, offset in group.committed.items()}
     group.read_share = 1.5
@@ -107,7 +107,7 @@ def test_a_group_that_catches_up_is_ok_and_says_when() -> None:
 
 
 def test_members_that_do_not_move_are_stuck() -> None:
-    world = default_world()
+    world = lean_world()
     group = world.group("billing")
 
     def stop(second: int) -> None:
@@ -127,7 +127,7 @@ def test_members_that_do_not_move_are_stuck() -> None:
 
 
 def test_a_reader_that_commits_each_record_at_once_and_stops_is_stuck_after_half_a_minute() -> None:
-    world = default_world()
+    world = lean_world()
     world.groups = [world.group("billing")]
     state, views = State(), []
     for second in range(50):
@@ -143,7 +143,7 @@ def test_a_reader_that_commits_each_record_at_once_and_stops_is_stuck_after_half
 
 
 def test_a_group_without_members_is_stopped_once_records_wait() -> None:
-    world = default_world()
+    world = lean_world()
     group = world.group("billing")
 
     def leave(second: int) -> None:
@@ -163,7 +163,7 @@ def test_a_group_without_members_is_stopped_once_records_wait() -> None:
 
 
 def test_an_empty_group_at_the_end_is_ok() -> None:
-    world = default_world()
+    world = lean_world()
     world.log("invoice", 0).rate = 0.0
     world.group("audit-export").committed = {("invoice", 0): int(world.log("invoice", 0).watermark)}
     views = watch(world, 20)
@@ -172,7 +172,7 @@ def test_an_empty_group_at_the_end_is_ok() -> None:
 
 
 def test_an_offset_that_fell_back_is_rewound_until_it_is_reached_again() -> None:
-    world = default_world()
+    world = lean_world()
     group = world.group("billing")
     before: dict[tuple[str, int], float] = {}
 
@@ -200,7 +200,7 @@ def test_an_offset_that_fell_back_is_rewound_until_it_is_reached_again() -> None
 
 
 def test_no_commit_is_neither_0_nor_everything() -> None:
-    world = default_world()
+    world = lean_world()
     group = world.group("audit-export")
     group.members, group.state = 1, GroupState.STABLE
     group.committed = dict.fromkeys(group.committed, NO_OFFSET)
@@ -217,7 +217,7 @@ def test_no_commit_is_neither_0_nor_everything() -> None:
 
 def test_a_watermark_read_before_the_commit_makes_no_negative_lag() -> None:
     """The leader is silent for kview alone: its group goes on past the last watermark that kview read."""
-    world = default_world()
+    world = lean_world()
     views = watch(world, 5)
     old = views[-1].snapshot
     new = world.tick()
@@ -233,7 +233,7 @@ def test_a_watermark_read_before_the_commit_makes_no_negative_lag() -> None:
 
 
 def test_partitions_that_are_gone_leave_their_rows_unknown() -> None:
-    world = default_world()
+    world = lean_world()
     watch(world, 1)
     world.logs = [log for log in world.logs if log.topic != "audit-log"]
     world._consume = lambda group, seconds: None  # type: ignore[method-assign]

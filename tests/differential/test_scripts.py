@@ -7,14 +7,14 @@ from queue import SimpleQueue
 
 import pytest
 
-from tests.conftest import ClusterFactory
 from tests.differential import controllers, groups, leaders, reading, survivors, topics
 from tests.differential.comparing import RECORDED, Difference, differences, record, recorded
 from tests.differential.engine_lab import EngineLab
 from tests.differential.explained import EXPLAINED
-from tests.differential.lab import BROKERS, CONTROLLERS, REAL_SETTINGS, SETTINGS, Lab
+from tests.differential.lab import BROKERS, SETTINGS, Lab
 from tests.differential.play import Play, Script
 from tests.differential.socket_lab import RealMachine, ServedMachine, SocketLab
+from tests.real_kafka.cluster import RealKafka
 from tests.served import Served
 
 ROOMS = (controllers, leaders, survivors, groups, topics, reading)
@@ -52,13 +52,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture(scope="module")
-def real_lab(real_kafka_factory: ClusterFactory) -> Lab:
+def real_lab(shared_quorum: RealKafka) -> Lab:
     """A real cluster with the settings of the scripts."""
-    return SocketLab(
-        RealMachine(
-            real_kafka_factory(brokers=BROKERS, controllers=len(CONTROLLERS), overrides=REAL_SETTINGS)
-        )
-    )
+    return SocketLab(RealMachine(shared_quorum))
 
 
 class SideBySide:

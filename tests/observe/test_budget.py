@@ -1,7 +1,9 @@
 """What one observation reads if the budget does not allow everything."""
 
+import pytest
 from msgspec.structs import replace
 
+from kview.observe import budget as budget_module
 from kview.observe.budget import BYTES_A_READING, Budget
 from kview.observe.layout import Layout, layout
 from kview.observe.settings import ObserveSettings
@@ -48,3 +50,18 @@ def test_they_are_also_read_while_much_of_the_cluster_is_under_replicated() -> N
     observations = [read(budget, at, sequence) for sequence in range(OBSERVATIONS)]
     assert all({7, 99} <= one and len(one) < PARTITIONS / 2 for one in observations)
     assert set().union(*observations[:4]) == set(range(PARTITIONS))
+
+
+def test_the_first_observation_of_a_big_cluster_reads_what_lags_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = one_topic()
+    budget = Budget(ObserveSettings())
+    assert not budget.is_big(at)
+    whole, _ = budget.shares(at, 0, [])
+    monkeypatch.setattr(budget_module, "BIG_BYTES", BYTES_A_READING * 4 * PARTITIONS - 1)
+    assert budget.is_big(at)
+    first, is_whole = budget.shares(at, 0, [])
+    assert is_whole and first.keys() == whole.keys()
+    for broker, share in first.items():
+        assert share.briefly and share.leads is whole[broker].leads and not len(share.follows)
+    later, _ = budget.shares(at, 1, [])
+    assert len(later[1].follows) == PARTITIONS and not any(share.briefly for share in later.values())

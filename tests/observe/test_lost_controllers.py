@@ -11,7 +11,6 @@ from kview.derive.brokers.controllers import controllers
 from kview.derive.view import View
 from kview.model.findings import FindingKind
 from kview.observe.observer import ObserveSettings
-from tests.conftest import ClusterFactory
 from tests.observe.observing import Watched, headline, observing
 from tests.real_kafka.cluster import START_TIMEOUT_S, RealKafka
 from tests.waiting import paced
@@ -49,10 +48,11 @@ def looks_until_missing(watched: Watched) -> int:
     raise AssertionError("unreachable")
 
 
-@pytest.fixture(scope="module")
-def three_controllers(real_kafka_factory: ClusterFactory) -> RealKafka:
-    """A broker and three controllers, which each test leaves as it found them."""
-    return real_kafka_factory(brokers=1, controllers=3)
+@pytest.fixture
+def three_controllers(shared_quorum: RealKafka) -> RealKafka:
+    """Brokers and three controllers, all up."""
+    shared_quorum.heal()
+    return shared_quorum
 
 
 @pytest.mark.slow  # the fold's tests guard what is said; this one guards how soon
@@ -73,7 +73,7 @@ def test_a_sole_controllers_crash_is_said_in_the_fourth_observation_at_the_lates
         watched.until(lambda v: not missing(v), "the controller is back", START_TIMEOUT_S)
 
 
-@pytest.mark.slow  # a cluster of its own
+@pytest.mark.slow
 def test_of_three_controllers_one_may_be_lost_and_two_are_a_lost_majority(
     three_controllers: RealKafka,
 ) -> None:
@@ -98,7 +98,7 @@ def test_of_three_controllers_one_may_be_lost_and_two_are_a_lost_majority(
         watched.until(lambda v: not missing(v), "the quorum is back", START_TIMEOUT_S)
 
 
-@pytest.mark.slow  # a cluster of its own
+@pytest.mark.slow
 def test_a_dead_voter_is_never_shown_as_well_whoever_leads(three_controllers: RealKafka) -> None:
     kafka = three_controllers
     with observing([kafka.address(0)], ObserveSettings(interval_s=0.3)) as observer:

@@ -17,11 +17,12 @@ from kview.model.events import Severity
 from kview.model.failures import FailureKind, Part
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN, UNKNOWN_ID
+from kview.observe import link as link_module
 from kview.observe.apis import READ_ONLY
 from kview.observe.clock import system_clock_ms
 from kview.observe.groups.facts import GroupFacts
 from kview.observe.groups.requests import GroupRequests
-from kview.observe.link import Link
+from kview.observe.link import STALE_S, Link
 from kview.observe.loop import Loop
 from kview.observe.observer import Observer, ObserveSettings
 from kview.observe.state import State
@@ -66,6 +67,20 @@ def test_a_broker_that_owes_an_answer_is_late_before_it_is_silent() -> None:
         assert "1 of 2 brokers answer" in shown and "no reply" in shown
         other.go_on()
         until(observer, lambda s: bool(s.brokers.answers.all()), "both answer again")
+
+
+def test_a_broker_may_owe_the_answer_to_a_large_request_for_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_module, "A_BYTE_S", PATIENCE_S)
+    with FakeBroker(0) as leader, FakeBroker(1) as other, observing([leader, other]) as observer:
+        until(observer, lambda s: bool(s.brokers.answers.all()), "both answer")
+        other.hang()
+        late = until(observer, lambda s: not s.brokers.answers.all(), "one is late")
+        assert QUICK.silence_s < STALE_S and state(late, 1) == "up"
+        monkeypatch.undo()
+        other.go_on()
+        until(observer, lambda s: bool(s.brokers.answers.all()), "both answer again")
+        other.hang()
+        until(observer, lambda s: state(s, 1) == "silent", "with small requests, it is silent sooner")
 
 
 def test_a_hung_broker_changes_its_own_cells_age_and_nothing_else() -> None:

@@ -68,10 +68,16 @@ def test_rows_are_sorted_and_replicas_follow_the_replica_list(world: World) -> N
     assert list(found) == expected
     for topic, (_, of_topic) in world.items():
         asked = np.array([*of_topic, 77], np.int32)
-        rows = seen.rows_of(topic, asked).tolist()
+        rows = seen.rows_of([topic], [len(asked)], asked).tolist()
         assert [keys[row] for row in rows[:-1]] == [(topic, p) for p in of_topic]
         assert rows[-1] == -1
-    assert seen.rows_of("no such topic", np.array([0], np.int32)).tolist() == [-1]
+    names = [*world, "no such topic"]
+    rows = seen.rows_of(names, [1] * len(names), np.zeros(len(names), np.int32)).tolist()
+    there = [name for name in world if 0 in world[name][1]]
+    assert [(name, keys[row]) for name, row in zip(names, rows, strict=True) if row >= 0] == [
+        (name, (name, 0)) for name in there
+    ]
+    assert seen.rows_at(seen.topic[::-1], seen.partition[::-1]).tolist() == list(range(len(keys)))[::-1]
 
 
 @given(before=WORLDS, after=WORLDS)

@@ -65,7 +65,7 @@ def table_of(*answers: Coordinated, read_ms: int = AT_MS + 1, now: Layout | None
     topic = SimpleNamespace(name="payments", partitions=[part])
     read_producers(SimpleNamespace(topics=[topic]), known.held, AT_MS - 1)
     known.coordinated = {broker: answer for broker, answer in enumerate(answers, 1)}
-    rows = seen.rows_of("payments", np.array([0]))
+    rows = seen.rows_of(["payments"], [1], np.array([0]))
     known.settle(seen, rows, np.array([read_ms]))
     table = known.table(seen)
     assert (table.producer_id.tolist(), table.start_offset.tolist()) == ([PRODUCER], [32])

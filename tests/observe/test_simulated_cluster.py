@@ -8,6 +8,7 @@ import pytest
 
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
+from kview.observe import budget
 from kview.observe.observer import Observer, ObserveSettings
 from tests.observe.observing import observing, until
 from tests.served import Served
@@ -58,6 +59,30 @@ def test_a_budget_reads_partitions_in_turn_and_the_preferred_ones_always(cluster
             assert (seen.partitions.high_watermark_ms[mine] >= seen.observation.began_ms).all()
         observer.prefer([("big", 7), ("big", PARTITIONS - 1)])
         assert all({7, PARTITIONS - 1} <= set(read_in(observer.observe())) for _ in range(4))
+
+
+def test_what_lags_need_of_a_big_cluster_is_read_first_and_the_rest_soon(
+    cluster: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "BIG_BYTES", 0)
+    with observing(cluster.addresses, ObserveSettings(interval_s=0.5)) as observer:
+        first = observer.observe()
+        assert (first.partitions.high_watermark != UNKNOWN).all()
+        assert (first.partitions.log_start == UNKNOWN).all() and (
+            first.partitions.last_stable == UNKNOWN
+        ).all()
+        assert (first.partitions.log_end == UNKNOWN).all() and (first.replicas.log_end == UNKNOWN).all()
+        until(
+            observer,
+            lambda s: bool(
+                (s.partitions.log_start != UNKNOWN).all()
+                and (s.partitions.last_stable != UNKNOWN).all()
+                and (s.partitions.log_end != UNKNOWN).all()
+                and (s.replicas.log_end != UNKNOWN).all()
+                and (s.replicas.size_bytes != UNKNOWN).all()
+            ),
+            "all is read",
+        )
 
 
 @pytest.mark.slow  # test_latency.py has a slow broker

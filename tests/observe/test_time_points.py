@@ -37,7 +37,7 @@ def asked(points: Points, at: Layout) -> list[int]:
 def two_answers(at: Layout) -> Points:
     """The later time was answered first; of partition 1, only an error was."""
     points, readings = Points(), nothing_read(at)
-    points.mark(at, at.rows_of("a", at.partition[:2]))
+    points.mark(at, at.rows_of(["a"], [2], at.partition[:2]))
     take(points, at, readings, LATER_MS, answer("a", [(1, 6, -1), (0, 0, 70)]), 10_000)
     take(points, at, readings, FIRST_MS, answer("a", [(0, 0, 50), (1, 0, 60)]), 10_100)
     take(points, at, readings, FIRST_MS, answer("c", [(0, 0, 5)]), 10_200)
@@ -71,7 +71,7 @@ def test_a_topic_in_front_moves_the_rows_and_a_topic_created_again_is_another_on
         "c": ("id-c", {0: HELD, 1: HELD}),
     }
     now = layout(topics(after), at)
-    points.mark(now, now.rows_of("c", now.partition[:1]))
+    points.mark(now, now.rows_of(["c"], [1], now.partition[:1]))
     points.expire(10_300, now)
     assert rows(points.table) == [("c", 0, FIRST_MS, 5)]
     assert asked(points, now) == [3]

@@ -216,7 +216,8 @@ def check_groups(made: Report, book: Ledger, seconds: range, near_ms: int) -> No
                 number for (key, second), number in counted.items() if is_it(key) and second in seconds
             )
             assert row[name] == most, (group, name)
-    assert groups["late",]["rewound"] in (REWOUND * 4, 2 * REWOUND * 4) and groups["late",]["lost"] > 0
+    times, rest = divmod(groups["late",]["rewound"], REWOUND * 4)
+    assert times >= 1 and not rest and groups["late",]["lost"] > 0
     assert groups["slow",]["lag_most"] > 10 * groups["billing",]["lag_most"]
     least_s, most_s = behind_s(book, "slow", "orders", seconds)
     assert 1000 * least_s - near_ms <= groups["slow",]["behind_most"] <= 1000 * most_s + near_ms
@@ -285,14 +286,14 @@ def test_every_table_says_what_the_engine_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # test_every_table_says_what_the_engine_counted has the same tables
-@pytest.mark.parametrize("apart_min", [4, 10])
-def test_so_does_a_report_by_the_minute_on_what_happens_again(tmp_path: Path, apart_min: int) -> None:
+def test_so_does_a_report_by_the_minute_on_what_happens_again(tmp_path: Path) -> None:
     # After 4 minutes, the second crash is in the same second as the preferred elections of the fifth minute.
-    todo = [act for minute in (0, apart_min) for act in acts(60 * minute)]
-    book = record_played(tmp_path / "r", world(), 60 * apart_min + 260, todo)
+    begin_min = (0, 4, 10)
+    todo = [act for minute in begin_min for act in acts(60 * minute)]
+    book = record_played(tmp_path / "r", world(), 60 * begin_min[-1] + 260, todo)
     question = Question(price_per_gb=0.5, step_s=60)
     made = report_on(HERE, tmp_path / "scratch", tmp_path / "r", question=question)
-    assert len(made[TableName.INCIDENTS]) == 4
+    assert len(made[TableName.INCIDENTS]) == 2 * len(begin_min)
     # Of what is older than half a minute, one log end a minute is kept, and what lies between is estimated.
     check(made, book, known(made), 60_000)
 

@@ -5,8 +5,17 @@ and time passes only when `tick` is called. A silent broker is fenced nine secon
 request.
 """
 
-from tests.worlds.scripts import crash_script, views, wide_snapshots
+from tests.worlds.scripts import crash_script, views, views_at, wide_snapshots
 from tests.worlds.tables import START_MS
-from tests.worlds.world import World, default_world
+from tests.worlds.world import World, default_world, lean_world
 
-__all__ = ["START_MS", "World", "crash_script", "default_world", "views", "wide_snapshots"]
+__all__ = [
+    "START_MS",
+    "World",
+    "crash_script",
+    "default_world",
+    "lean_world",
+    "views",
+    "views_at",
+    "wide_snapshots",
+]

@@ -9,7 +9,7 @@ from kview.model.snapshot import Snapshot
 from kview.model.states import GroupState
 from kview.model.units import NO_BROKER
 from tests.worlds.parts import Log, topic
-from tests.worlds.world import World, default_world
+from tests.worlds.world import World, lean_world
 
 EXTRA_TOPIC = "checkout"
 
@@ -111,8 +111,7 @@ class Plan:
 
     def snapshots(self, interval_s: int, observations: int) -> list[Snapshot]:
         """Return the first `observations` snapshots of this history."""
-        world = default_world()
-        world.logs = [log for log in world.logs if not log.internal or log.partition < 4]
+        world = lean_world()
         world.interval_ms = interval_s * 1000
         made = []
         for number in range(observations):

@@ -59,7 +59,7 @@ class Log:
     stalled: frozenset[int] = frozenset()
     """Followers that are up but copy nothing. Once they have left the ISR, they stay outside."""
     elr: list[int] = field(default_factory=list)
-    seen: dict[str, tuple[int, int]] = field(default_factory=dict)
+    seen: dict[str | int, tuple[int, int]] = field(default_factory=dict)
     """What the observer read last, as (value, received ms), by 'hw', 'end', 'start' or broker id."""
 
     @property

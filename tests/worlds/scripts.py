@@ -1,12 +1,12 @@
 """Sequences of snapshots: a crash second by second, and wide clusters for benchmarks and large screens."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec.structs import replace
 
 from kview.derive.align import partition_rows
-from kview.derive.fold import State, step
+from kview.derive.fold import State, fold_on, step
 from kview.derive.view import View
 from kview.model.snapshot import AnyTable, Snapshot
 from tests.worlds.parts import Consumers, Node, topic
@@ -39,6 +39,15 @@ def views(snapshots: Iterable[Snapshot], state: State | None = None) -> Iterator
     state = state or State()
     for snapshot in snapshots:
         state, view = step(state, snapshot)
+        yield view
+
+
+def views_at(snapshots: Sequence[Snapshot], *numbers: int) -> Iterator[View]:
+    """Yield the views of the snapshots of these numbers, in order, without making those in between."""
+    state, begin = State(), 0
+    for number in numbers:
+        state, view = fold_on(state, snapshots[begin : number + 1])
+        begin = number + 1
         yield view
 
 

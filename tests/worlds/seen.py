@@ -171,7 +171,7 @@ class Seen:
 
     def _replica_table(self) -> Replicas:
         cells = [(row, log, id) for row, log in enumerate(self._world.logs) for id in log.replicas]
-        ends = np.array([log.seen.get(str(id), (UNKNOWN, UNKNOWN)) for _, log, id in cells], np.int64)
+        ends = np.array([log.seen.get(id, (UNKNOWN, UNKNOWN)) for _, log, id in cells], np.int64)
         ends = ends.reshape(-1, 2)
         if "debugging_replica" not in self._world.capabilities:
             ends[:] = UNKNOWN
@@ -231,14 +231,15 @@ class Seen:
         ]
         return table(Quorum, sorted(nodes + observers, key=lambda row: int(str(row["node"]))))
 
-    def group_tables(self) -> tuple[Groups, Members, Offsets]:
-        """Return the tables of groups. If a coordinator is silent, its groups have their last known rows."""
+    def group_tables(self, now_ms: int) -> tuple[Groups, Members, Offsets]:
+        """Return the tables of groups as read at `now_ms`. If a coordinator is silent, its groups have their
+        last known rows."""
         groups: list[Any] = []
         members: list[Any] = []
         offsets: list[Any] = []
         for group in self._world.groups:
             if self._world.nodes[group.coordinator].answers or not group.seen:
-                group.seen = self._group_rows(group)
+                group.seen = self._group_rows(group, now_ms)
             row, its_members, its_offsets = group.seen
             if not self._world.nodes[group.coordinator].answers:
                 row = row | {"error": FailureKind.COORDINATOR_SILENT.value}
@@ -253,7 +254,7 @@ class Seen:
         )
         return table(Groups, groups), table(Members, members), table_of_offsets
 
-    def _group_rows(self, group: Consumers) -> tuple[Any, ...]:
+    def _group_rows(self, group: Consumers, now_ms: int) -> tuple[Any, ...]:
         ids = [f"{group.name}-{number}-c0ffee" for number in range(group.members)]
         keys = sorted(group.committed)
         owners = {key: ids[at % len(ids)] if ids else "" for at, key in enumerate(keys)}
@@ -268,7 +269,7 @@ class Seen:
             "topology_epoch": UNKNOWN_ID,
             "subtopologies": "",
             "members": len(ids),
-            "received_ms": self._world.now_ms,
+            "received_ms": now_ms,
             "error": "",
             "error_code": 0,
             "unread": False,
@@ -296,7 +297,7 @@ class Seen:
                 "partition": key[1],
                 "committed": group.committed[key],
                 "owner": owners[key],
-                "received_ms": self._world.now_ms,
+                "received_ms": now_ms,
             }
             for key in keys
         ]

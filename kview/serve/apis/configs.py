@@ -9,7 +9,7 @@ do its log levels and subscriptions of client metrics. Left out on purpose: docu
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from kafka.protocol.admin.configs import (
@@ -56,11 +56,11 @@ def describe_configs(call: Call) -> Steps:
 def _resource(call: Call, entry: Any, rows: ConfigRows) -> Any:
     kind, name = entry.resource_type, entry.resource_name
     refused = _refusal(call, AclOperation.DESCRIBE_CONFIGS, kind, name)
+    named = frozenset(entry.configuration_keys or ())
     if refused is None:
-        error, message, entries = _entries(call, kind, name)
+        error, message, entries = _entries(call, kind, name, named)
     else:
         error, message, entries = refused, MESSAGES[refused], ()
-    named = frozenset(entry.configuration_keys or ())
     return DescribeConfigsResponse.DescribeConfigsResult(
         version=call.version,
         error_code=error,
@@ -71,14 +71,15 @@ def _resource(call: Call, entry: Any, rows: ConfigRows) -> Any:
     )
 
 
-def _entries(call: Call, kind: int, name: str) -> Entries:
+def _entries(call: Call, kind: int, name: str, named: Collection[str]) -> Entries:
+    """Return the settings of a resource, at least the `named` ones if there are any."""
     if kind == TOPIC:
         wrong = wrong_topic_name(name)
         if wrong is not None:
             return ErrorCode.INVALID_TOPIC_EXCEPTION, wrong, ()
         if name not in call.image.topics:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "", ()
-        return ErrorCode.NONE, "", call.cluster.descriptions.topic_configs(call.broker, name)
+        return ErrorCode.NONE, "", call.cluster.descriptions.topic_configs(call.broker, name, named)
     if kind == BROKER:
         wrong = _wrong_broker(call, name, "Broker id", " or empty string,")
         if wrong is not None:

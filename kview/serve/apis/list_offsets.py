@@ -9,7 +9,7 @@ every partition.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from kview.simulate.requests.offset_lookup import LATEST
 from kview.simulate.requests.records import DEBUGGING_REPLICA
 from kview.simulate.results import OffsetResult
 from kview.wire.kafka_requests import MAX_ELEMENTS
-from kview.wire.primitives import INT32, MalformedBytes, Reader, array_length, string
+from kview.wire.primitives import INT16, INT32, MalformedBytes, array_length, string
 
 EARLIEST, EARLIEST_LOCAL = -2, -4
 TIERED = (-5, -6)
@@ -36,6 +36,7 @@ answered with UNSUPPORTED_VERSION."""
 _PARTITION_V1 = Struct(">ihqq")  # index, error, timestamp, offset
 _PARTITION_V4 = Struct(">ihqqi")  # with the leader epoch
 _PARTITION_V6 = Struct(">ihqqiB")  # with empty tagged fields
+_HEAD = Struct(">ibi")  # replica id, isolation level, number of topics
 _ROW_V2 = Struct(">iq")  # index, timestamp
 _ROW_V4 = Struct(">iiq")  # with the leader epoch in the middle
 
@@ -59,26 +60,28 @@ def decode(version: int, frame: memoryview, begin: int) -> tuple[Asked, int] | N
     """
     if not 2 <= version <= 5:
         return None
-    reader, row = Reader(frame, begin), _ROW_V4 if version >= 4 else _ROW_V2
-    replica_id = reader.int32()
-    committed = reader.int8() == READ_COMMITTED
+    data, row = bytes(frame[begin:]), _ROW_V4 if version >= 4 else _ROW_V2
+    replica_id, isolation, length = _HEAD.unpack_from(data)
+    if not 0 <= length <= MAX_ELEMENTS:
+        raise MalformedBytes(f"{length} topics")
+    at, left = _HEAD.size, MAX_ELEMENTS - length
     topics = []
-    left = MAX_ELEMENTS - _length(reader)
-    for _ in range(MAX_ELEMENTS - left):
-        name, rows = reader.string(), _length(reader)
-        left -= rows
-        if left < 0:
-            raise MalformedBytes(f"more than {MAX_ELEMENTS} elements")
-        unpacked = list(row.iter_unpack(reader.take(rows * row.size)))
-        topics.append((name, unpacked if version >= 4 else [(index, NO_EPOCH, at) for index, at in unpacked]))
-    return Asked(replica_id, committed, topics), reader.position
-
-
-def _length(reader: Reader) -> int:
-    length = reader.int32()
-    if not 0 <= length <= min(reader.left, MAX_ELEMENTS):
-        raise MalformedBytes(f"an array of {length} in {reader.left} bytes")
-    return length
+    for _ in range(length):
+        (letters,) = INT16.unpack_from(data, at)
+        name_at, at = at + INT16.size, at + INT16.size + letters
+        (count,) = INT32.unpack_from(data, at)
+        rows_at, at = at + INT32.size, at + INT32.size + count * row.size
+        left -= count
+        if min(letters, count, left) < 0 or at > len(data):
+            raise MalformedBytes(f"{count} partitions after a name of {letters} bytes, up to {at}")
+        rows = list(row.iter_unpack(data[rows_at:at]))
+        topics.append(
+            (
+                data[name_at : name_at + letters].decode(),
+                rows if version >= 4 else [(index, NO_EPOCH, timestamp) for index, timestamp in rows],
+            )
+        )
+    return Asked(replica_id, isolation == READ_COMMITTED, topics), begin + at
 
 
 def asked_of(request: Any, version: int) -> Asked:
@@ -111,6 +114,10 @@ def list_offsets(call: Call) -> Steps:
     times = Counter() if merges else Counter((name, row[0]) for name, rows in asked.topics for row in rows)
     by_topic = list(_merged(asked.topics).items()) if merges else asked.topics
     pieces = [INT32.pack(0) if version >= 2 else b"", array_length(len(by_topic), flexible)]
+    latest = call.cluster.records.latest_offsets(
+        call.broker, asked.replica_id == DEBUGGING_REPLICA, asked.committed
+    )
+    done = 0
     for name, rows in by_topic:
         pieces.append(string(name, flexible))
         if not call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
@@ -123,19 +130,23 @@ def list_offsets(call: Call) -> Steps:
         pieces.append(array_length(len(rows) + len(twice), flexible))
         pieces += [pack_partition(version, index, OffsetResult(ErrorCode.INVALID_REQUEST)) for index in twice]
         if name in topics:
-            yield from _rows(call, asked, name, rows, pieces)
+            yield from _rows(call, asked, name, rows, latest, pieces)
         else:
             unknown = OffsetResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             pieces += [pack_partition(version, index, unknown) for index, _, _ in rows]
         if flexible:
             pieces.append(b"\0")
-        yield
+        done += 1 + len(rows)
+        if done >= ROWS_PER_STEP:
+            done = 0
+            yield
     if flexible:
         pieces.append(b"\0")
     call.answer_packed(pieces)
 
 
 Rows = Sequence[tuple[int, int, int]]
+Latest = Callable[[str, int], tuple[int, int] | None]
 
 
 def _merged(topics: Sequence[tuple[str, Rows]]) -> Mapping[str, Rows]:
@@ -149,9 +160,9 @@ def _merged(topics: Sequence[tuple[str, Rows]]) -> Mapping[str, Rows]:
 
 def _unique(rows: Rows) -> tuple[Rows, Sequence[int]]:
     """Return the rows of partitions that occur once, and the partitions that occur more often."""
-    times = Counter(row[0] for row in rows)
-    if len(times) == len(rows):
+    if len(rows) == len({row[0] for row in rows}):
         return rows, ()
+    times = Counter(row[0] for row in rows)
     return [row for row in rows if times[row[0]] == 1], [index for index, n in times.items() if n > 1]
 
 
@@ -165,7 +176,7 @@ def _unique_of_all(
 
 
 def _rows(
-    call: Call, asked: Asked, topic: str, rows: Sequence[tuple[int, int, int]], pieces: list[bytes]
+    call: Call, asked: Asked, topic: str, rows: Rows, latest: Latest, pieces: list[bytes]
 ) -> Iterator[None]:
     """Add the answer for each row of a topic to `pieces`.
 
@@ -174,10 +185,14 @@ def _rows(
     version, records = call.version, call.cluster.records
     replica_id, committed = asked.replica_id, asked.committed
     tags = b"\0" if version >= 6 else b""
-    latest = records.latest_offsets(call.broker, topic, replica_id == DEBUGGING_REPLICA, committed)
     pack = _PARTITION_V4.pack
     for done, (index, epoch, timestamp) in enumerate(rows, start=1):
-        if timestamp == LATEST and epoch < 0 and version >= 4 and (newest := latest(index)) is not None:
+        if (
+            timestamp == LATEST
+            and epoch < 0
+            and version >= 4
+            and (newest := latest(topic, index)) is not None
+        ):
             offset, leader_epoch = newest
             pieces.append(pack(index, 0, -1, offset, leader_epoch) + tags)
         else:

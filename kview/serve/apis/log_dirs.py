@@ -6,8 +6,7 @@ DescribeLogDirs: v2 is flexible, v3 adds a top-level error, v4 the bytes of the 
 whether the volume is cordoned. A broker has one log directory, or those of log.dirs.
 """
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from struct import Struct
 
 from kafka.protocol.admin.cluster import (
     AlterReplicaLogDirsRequest,
@@ -21,53 +20,52 @@ from kview.serve.call import Api, Call, Steps
 from kview.simulate.acls import AclOperation, ResourceType
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import TopicPartition
-from kview.simulate.results import LogDir, LogDirRow
+from kview.simulate.results import LogDirRow
+from kview.wire.primitives import INT16, INT32, INT64, array_length, string
 
-ERROR_FROM = 3
+FLEXIBLE_FROM, ERROR_FROM, VOLUME_FROM, CORDONED_FROM = 2, 3, 4, 5
+TOPICS_PER_STEP = 64
+
+_ROW = Struct(">iqqb")  # index, size, offset lag, whether it will take the place of another replica
+_FALSE = 0
+_UNKNOWN = -1
 
 
-def describe_log_dirs(call: Call) -> None:
+def describe_log_dirs(call: Call) -> Steps:
     """Answer with the requested replicas, or with all replicas of this broker.
 
-    The lag of a replica is relative to its own high watermark, as in Kafka.
+    The lag of a replica is relative to its own high watermark, as in Kafka. The response is packed by hand,
+    because an observer asks for every replica.
     """
     request, version = call.request, call.version
+    flexible = version >= FLEXIBLE_FROM
+    tags = b"\0" if flexible else b""
     if not call.may(AclOperation.DESCRIBE, ResourceType.CLUSTER):
         error = {"error_code": ErrorCode.CLUSTER_AUTHORIZATION_FAILED} if version >= ERROR_FROM else {}
         call.answer(DescribeLogDirsResponse(version=version, results=[], **error))
         return
     asked = None if request.topics is None else {t.topic: set(t.partitions) for t in request.topics}
-    results = [_described(version, found, asked) for found in call.cluster.descriptions.log_dirs(call.broker)]
-    call.answer(DescribeLogDirsResponse(version=version, results=results))
-
-
-def _described(version: int, found: LogDir, asked: Mapping[str, Collection[int]] | None) -> Any:
-    per_dir = DescribeLogDirsResponse.DescribeLogDirsResult
-    per_topic = per_dir.DescribeLogDirsTopic
-    rows_of: dict[str, list[LogDirRow]] = {}
-    for row in found.rows:
-        if asked is None or row.partition in asked.get(row.topic, ()):
-            rows_of.setdefault(row.topic, []).append(row)
-    topics = [
-        per_topic(
-            version=version,
-            name=name,
-            partitions=[
-                per_topic.DescribeLogDirsPartition(
-                    version=version,
-                    partition_index=row.partition,
-                    partition_size=row.size_bytes,
-                    offset_lag=row.offset_lag,
-                    is_future_key=False,
-                )
-                for row in rows
-            ],
-        )
-        for name, rows in rows_of.items()
-    ]
-    return per_dir(
-        version=version, error_code=found.error_code, log_dir=found.path, topics=topics, is_cordoned=False
-    )
+    directories = call.cluster.descriptions.log_dirs(call.broker)
+    no_error = INT16.pack(ErrorCode.NONE) if version >= ERROR_FROM else b""
+    pieces = [INT32.pack(0), no_error, array_length(len(directories), flexible)]
+    for directory in directories:
+        pieces += (INT16.pack(directory.error_code), string(directory.path, flexible))
+        rows_of: dict[str, list[LogDirRow]] = {}
+        for row in directory.rows:
+            if asked is None or row.partition in asked.get(row.topic, ()):
+                rows_of.setdefault(row.topic, []).append(row)
+        pieces.append(array_length(len(rows_of), flexible))
+        for number, (name, rows) in enumerate(rows_of.items()):
+            pieces += (string(name, flexible), array_length(len(rows), flexible))
+            pieces += [_ROW.pack(p, size, offset_lag, _FALSE) + tags for _, p, size, offset_lag in rows]
+            pieces.append(tags)
+            if not number % TOPICS_PER_STEP:
+                yield
+        pieces.append(INT64.pack(_UNKNOWN) * 2 if version >= VOLUME_FROM else b"")
+        pieces.append(b"\0" if version >= CORDONED_FROM else b"")
+        pieces.append(tags)
+    pieces.append(tags)
+    call.answer_packed(pieces)
 
 
 def alter_replica_log_dirs(call: Call) -> Steps:

@@ -1,6 +1,6 @@
 """What a broker knows by itself about configurations, logs and producers."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from kview.simulate.brokers.broker import Broker
 from kview.simulate.client_metrics import metrics_entries
@@ -25,10 +25,10 @@ class Descriptions:
         self._brokers = brokers
         self._loggers = {b: Loggers(broker.node) for b, broker in brokers.items()}
 
-    def topic_configs(self, b: int, topic: str) -> list[ConfigEntry]:
-        """Return a topic's settings in force, as broker `b` knows them."""
+    def topic_configs(self, b: int, topic: str, wanted: Collection[str] = ()) -> list[ConfigEntry]:
+        """Return a topic's settings in force, as broker `b` knows them: the `wanted`, or all."""
         image = self._brokers[b].image
-        return topic_entries(self._settings, image, b, image.topics[topic].configs)
+        return topic_entries(self._settings, image, b, image.topics[topic].configs, wanted)
 
     def broker_configs(self, b: int, static: Mapping[str, str]) -> list[ConfigEntry]:
         """Return a broker's effective configurations. `static` are those that only its network side knows."""

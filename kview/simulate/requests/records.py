@@ -636,16 +636,17 @@ class RecordRequests:
         return OffsetResult(error) if replica is None else offset_of(replica, timestamp, debugging, committed)
 
     def latest_offsets(
-        self, b: int, topic: str, debugging: bool, committed: bool
-    ) -> Callable[[int], tuple[int, int] | None]:
+        self, b: int, debugging: bool, committed: bool
+    ) -> Callable[[str, int], tuple[int, int] | None]:
         """Return a function that does the same as `list_offset` for the latest offset, but makes no objects.
 
-        It maps a partition to its offset and leader epoch, or to None if `list_offset` has to say why not.
+        It maps a topic and a partition to offset and leader epoch, or to None if `list_offset` has to say why
+        not.
         """
-        replicas = self._brokers[b].replicas
+        broker = self._brokers[b]
 
-        def latest(partition: int) -> tuple[int, int] | None:
-            replica = replicas.get((topic, partition))
+        def latest(topic: str, partition: int) -> tuple[int, int] | None:
+            replica = broker.replicas.get((topic, partition))
             if replica is None or not (debugging or replica.leading):
                 return None
             return latest_of(replica, debugging, committed)

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from kview.derive.groups.alike import Alike, Fold, folded
+from kview.derive.groups.alike import Alike, Fold, Together, folded
 from kview.derive.groups.unheard import unheard
 from kview.derive.passing import Listed, Passing
 from kview.derive.view import Verdict, View
@@ -250,11 +250,8 @@ class GroupRows(Keyed[str | Alike]):
         first = [each.first if isinstance(each, Fold) else each for each in self._entries]
         self.severities = view.groups.severity[first]
         self._changed = changes(view)
-        self._together = {
-            each.alike: (each.together(shown), self._changed_ms(each))
-            for each in self._entries
-            if isinstance(each, Fold)
-        }
+        self._together: dict[Alike, tuple[Together, int]] = {}
+        """The figures of folds that have been drawn, and when the last of their groups changed."""
         missing = whose.sentence(unheard(view.snapshot.observation))
         self.empty = _none(view, options)
         if missing and not len(table):
@@ -350,7 +347,10 @@ class GroupRows(Keyed[str | Alike]):
 
     def _fold(self, index: int, fold: Fold, now_ms: int) -> Row:
         """Return the row that groups share: their lag together, and the worst of their other figures."""
-        figures, (groups, changed) = self._view.groups, self._together[fold.alike]
+        figures = self._view.groups
+        if fold.alike not in self._together:
+            self._together[fold.alike] = fold.together(figures), self._changed_ms(fold)
+        groups, changed = self._together[fold.alike]
         none, why = text_figure(words.NONE, Role.DIM), verdicts.of_alike(groups)
         cells = (
             line(*self._parts(fold)),

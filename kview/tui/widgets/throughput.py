@@ -5,7 +5,8 @@ The figures are from Spark's roll-ups if they reach the moment shown, otherwise 
 
 from collections.abc import Sequence
 from datetime import tzinfo
-from typing import NamedTuple, TypeAlias
+from heapq import nsmallest
+from typing import NamedTuple
 
 from kview.derive.view import View
 from kview.derive.windows import series, window
@@ -27,10 +28,6 @@ CLOCK_PLOT_CELLS = 15
 """A plot at least this wide has room for the time of day at its end. The header shows that time too."""
 
 
-Topics: TypeAlias = Sequence[tuple[str, float]]
-"""Topics with their rates."""
-
-
 class Rates(NamedTuple):
     """What the panel draws: one value per second of the last minute, oldest first, and the latest rates.
 
@@ -43,15 +40,17 @@ class Rates(NamedTuple):
     in_is_bound: bool
     total_out: float
     out_is_bound: bool
-    topics: list[tuple[str, float]]
+    topics: Sequence[str]
+    in_rates: Sequence[float]
+    """The latest rate of each topic."""
 
 
 def direct_rates(view: View) -> Rates:
     """Return the view's own rates, which are direct rates."""
     rates = view.throughput
     values = over_window(rates.at_ms, rates.in_series) if len(rates.at_ms) > 1 else []
-    topics = list(zip(rates.topics, rates.in_rates, strict=True))
-    return Rates(values, rates.total_in, rates.in_is_bound, rates.total_out, rates.out_is_bound, topics)
+    totals = rates.total_in, rates.in_is_bound, rates.total_out, rates.out_is_bound
+    return Rates(values, *totals, rates.topics, rates.in_rates)
 
 
 def spark_rates(view: View, end_s: int) -> Rates:
@@ -67,7 +66,8 @@ def spark_rates(view: View, end_s: int) -> Rates:
         False,
         float(cluster.out_rate.sum()),
         False,
-        [(topic, in_rates.get(topic, 0.0)) for topic in view.throughput.topics],
+        view.throughput.topics,
+        [in_rates.get(topic, 0.0) for topic in view.throughput.topics],
     )
 
 
@@ -88,7 +88,7 @@ def throughput_lines(
     if rows < 3:
         return []
     has_room = cells >= AXIS_CELLS + MIN_PLOT_CELLS + LEGEND_CELLS + 2
-    legend = _legend(rates.topics, rows) if has_room else []
+    legend = _legend(rates, rows) if has_room else []
     plot_cells = cells - (LEGEND_CELLS + 2 if legend else 1)
     shown_ms = view.snapshot.observation.ended_ms
     clock = words.clock(shown_ms, zone, tenths=False) if plot_cells >= AXIS_CELLS + CLOCK_PLOT_CELLS else ""
@@ -116,20 +116,19 @@ def throughput_title(rates: Rates, source: str, cells: int) -> Title:
     return Title(left, next(fitting, bare), has_note=True)
 
 
-def _legend(topics: Topics, rows: int) -> list[Line]:
-    rates = dict(topics)
-    order = sorted(rates)
-    shown = order[:rows] if len(order) <= rows else order[: rows - 1]
+def _legend(rates: Rates, rows: int) -> list[Line]:
+    topics = len(rates.topics)
+    shown = nsmallest(rows if topics <= rows else rows - 1, zip(rates.topics, rates.in_rates, strict=True))
     lines: list[Line] = [
         justified(
             line(Span(middle(topic, LEGEND_CELLS - 8), Role.DIM)),
-            line(Span(words.si(rates[topic]))),
+            line(Span(words.si(rate))),
             LEGEND_CELLS - 1,
         )
-        for topic in shown
+        for topic, rate in shown
     ]
-    if len(shown) < len(order):
-        lines.append(line(Span(f"+ {len(order) - len(shown):,} more", Role.DIM)))
+    if len(shown) < topics:
+        lines.append(line(Span(f"+ {topics - len(shown):,} more", Role.DIM)))
     return lines
 
 
