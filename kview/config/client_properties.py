@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
+from msgspec import Struct
+
 from kview.config import stores
 from kview.config.properties import parse_properties
 from kview.config.references import in_folder, read_file, resolved
@@ -44,8 +46,7 @@ _HANDLERS = ("OAuthBearerLoginCallbackHandler", "IAMClientCallbackHandler")
 E = TypeVar("E", Protocol, Mechanism)
 
 
-@dataclass(frozen=True, slots=True)
-class ClientProperties:
+class ClientProperties(Struct, frozen=True):
     """The security settings of a file, and the keys in it that kview does not use."""
 
     security: Security

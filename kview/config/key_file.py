@@ -1,7 +1,6 @@
 """The key file: `keys.toml` in the user's configuration folder, with the keys of actions by name."""
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ MOST_KEYS = 8
 _PLACE = re.compile(r"\(at (?:line (\d+), column \d+|end of document)\)")
 
 
-@dataclass(frozen=True, slots=True)
-class KeyLine:
+class KeyLine(msgspec.Struct, frozen=True):
     """A line of the key file: an action's keys, as they are written."""
 
     number: int

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any
@@ -184,12 +183,11 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     display: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(msgspec.Struct, frozen=True):
     """What `config.toml` holds."""
 
-    clusters: Mapping[str, Profile] = field(default_factory=dict)
-    display: DisplayDefaults = field(default_factory=DisplayDefaults)
+    clusters: Mapping[str, Profile] = msgspec.field(default_factory=dict)
+    display: DisplayDefaults = msgspec.field(default_factory=DisplayDefaults)
 
 
 def config_path() -> Path:

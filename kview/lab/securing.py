@@ -6,9 +6,10 @@ The files are in a folder that only this user can read, and that goes when the c
 import os
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from kview.config.scratch import SECURED, Scratch
 from kview.config.secret import Secret

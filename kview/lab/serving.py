@@ -15,9 +15,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeVar
+
+from msgspec.structs import replace
 
 from kview.config.messages import encode, next_message
 from kview.errors import BadUse, ErrorKind, KviewError

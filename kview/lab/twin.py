@@ -3,13 +3,13 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from kview.config.references import read_file
 from kview.derive.view import Verdict, View

@@ -1,7 +1,8 @@
 """What losing a broker or a rack does in a twin, and what `kview check` says that it would do."""
 
-from dataclasses import replace
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from kview.derive.brokers.log_dirs import stranded
 from kview.derive.checks.impact import broker_domains, losses, rack_domains, rack_names, standing

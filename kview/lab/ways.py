@@ -1,7 +1,8 @@
 """The ways to secure a simulated cluster: the values of `--security`, and the files for clients."""
 
-from dataclasses import dataclass
 from typing import Self
+
+from msgspec import Struct
 
 from kview.config.security import Mechanism, Protocol
 
@@ -30,8 +31,7 @@ def librdkafka_file(user: str) -> str:
     return "librdkafka.conf" if user in ("", ADMIN) else f"{user}.conf"
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Struct, frozen=True):
     """A protocol, a mechanism if it has logins, and whether clients need certificates."""
 
     protocol: Protocol

@@ -6,6 +6,7 @@ eighth-blocks below these ends takes it twice as long, and it knows no axis whos
 
 import math
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 from kview.derive.series import stretches
 from kview.language import words
@@ -16,6 +17,9 @@ _HALVES = UPPER_HALF + _FULL
 """The levels of an area that hangs from its axis: eighths hang from nothing."""
 
 _STEPS = (1, 1.5, 2, 3, 5)
+
+MOST_PLOTS = 2
+"""How many areas are kept: those of the overview, which are drawn again in every second for the same view."""
 
 _NEAR = 1e-9
 """Positions that differ by less than this are considered equal, because they are results of divisions."""
@@ -68,17 +72,18 @@ def area(values: Sequence[float], cells: int, rows: int, top: float) -> list[str
     The values take the full width, the last one at the right edge. The first string is the top row. What is
     not known is a gap, and what is known has at least the lowest level.
     """
-    return _area(values, cells, rows, top, LEVELS)
+    return list(_area(tuple(values), cells, rows, top, LEVELS))
 
 
 def hanging(values: Sequence[float], cells: int, rows: int, top: float) -> list[str]:
     """Draw the same area as `area`, hanging from an axis above it."""
-    return _area(values, cells, rows, top, _HALVES)[::-1]
+    return list(_area(tuple(values), cells, rows, top, _HALVES))[::-1]
 
 
-def _area(values: Sequence[float], cells: int, rows: int, top: float, levels: str) -> list[str]:
+@lru_cache(MOST_PLOTS)
+def _area(values: tuple[float, ...], cells: int, rows: int, top: float, levels: str) -> tuple[str, ...]:
     if cells <= 0 or rows <= 0:
-        return []
+        return ()
     places, ends, markers = [], [], []
     apart = max(len(values) - 1, 1) / max(1, cells - 1)
     for first, known in stretches(values):
@@ -88,7 +93,7 @@ def _area(values: Sequence[float], cells: int, rows: int, top: float, levels: st
             ends.append((steps - 1) // len(levels))
             markers.append(levels[(steps - 1) % len(levels)])
     if not places:
-        return [" " * cells] * rows
+        return (" " * cells,) * rows
     import plotext  # which takes longer than all the rest of the first view
 
     plotext.terminal.limit(False, False)  # the output may be a pipe, and no terminal limits what is asked for
@@ -106,7 +111,7 @@ def _area(values: Sequence[float], cells: int, rows: int, top: float, levels: st
     for row in [row[:cells].ljust(cells) for row in (*drawn, *[""] * rows)][:rows]:
         lines.append("".join(_FULL if full else cell for full, cell in zip(above, row, strict=True)))
         above = [full or cell != " " for full, cell in zip(above, row, strict=True)]
-    return lines
+    return tuple(lines)
 
 
 def _columns(first: int, values: Sequence[float], apart: float) -> dict[int, float]:

@@ -1,8 +1,9 @@
 """What a check found, and what it could not judge, as facts. `kview.language.checks` puts them into words."""
 
 import math
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from kview.model.failures import NO_FAILURE, Cause
 from kview.model.findings import Finding, FindingKind
@@ -121,8 +122,7 @@ class NotJudgedWhy(StrEnum):
     """Some brokers have a rack, and others have none."""
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFinding:
+class CheckFinding(Struct, frozen=True):
     """Something that a check found. Numbers that do not belong to the kind are 0, UNKNOWN or NaN."""
 
     kind: CheckKind
@@ -198,8 +198,7 @@ class CheckFinding:
         return self.kind, self.name
 
 
-@dataclass(frozen=True, slots=True)
-class NotJudged:
+class NotJudged(Struct, frozen=True):
     """What a check could not judge: these kinds, for these names, or for all of them if `names` is empty."""
 
     kinds: tuple[CheckKind, ...]
@@ -212,8 +211,7 @@ class NotJudged:
     """The findings about these brokers that say why they did not answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What a check found at one moment, causes first, weaknesses last, and what it could not judge."""
 
     findings: tuple[CheckFinding, ...]

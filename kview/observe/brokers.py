@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import DescribeClusterRequest
+from kafka.protocol.admin.cluster import DescribeClusterRequest
 from msgspec import Struct
 
 from kview.model.failures import FailureKind, refused
@@ -179,7 +179,7 @@ def _returns(
         return False
     was_away = facts.state in (BrokerState.FENCED, BrokerState.GONE)
     silent = facts.state == BrokerState.SILENT and facts.returned_ms == UNKNOWN
-    if was_away or (silent and facts.led and not facts.led & leads(facts.address.id)):
+    if was_away or (silent and facts.led and facts.led.isdisjoint(leads(facts.address.id))):
         facts.returned_ms = now_ms
         return True
     if silent and seen.accepted_ms != UNKNOWN:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import DescribeConfigsRequest
+from kafka.protocol.admin.configs import DescribeConfigsRequest
 from msgspec import Struct
 from msgspec.structs import replace
 

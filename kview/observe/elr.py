@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import DescribeTopicPartitionsRequest
 from numpy.typing import NDArray
 
 from kview.model.snapshot import IdMatrix, Ids
@@ -23,18 +22,13 @@ ISR alone: a replica that leaves the ISR may become eligible."""
 
 def request(topics: Sequence[str], cursor: Any = None) -> Any:
     """Build the request for `topics`, sorted by name, starting at `cursor`."""
-    names = [DescribeTopicPartitionsRequest.TopicRequest(name=name) for name in topics]
-    return DescribeTopicPartitionsRequest(
-        topics=names, response_partition_limit=PARTITIONS_A_PAGE, cursor=_cursor(cursor)
-    )
+    # A healthy cluster is not asked, and this module has all messages about topics.
+    from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest as Wanted
 
-
-def _cursor(cursor: Any) -> Any:
-    if cursor is None:
-        return None
-    return DescribeTopicPartitionsRequest.Cursor(
-        topic_name=cursor.topic_name, partition_index=cursor.partition_index
-    )
+    names = [Wanted.TopicRequest(name=name) for name in topics]
+    if cursor is not None:
+        cursor = Wanted.Cursor(topic_name=cursor.topic_name, partition_index=cursor.partition_index)
+    return Wanted(topics=names, response_partition_limit=PARTITIONS_A_PAGE, cursor=cursor)
 
 
 def answered(answer: Any) -> dict[tuple[str, int], tuple[Brokers, Brokers]]:

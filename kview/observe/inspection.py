@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import DescribeClientQuotasRequest, DescribeConfigsRequest
+from kafka.protocol.admin.client_quotas import DescribeClientQuotasRequest
+from kafka.protocol.admin.configs import DescribeConfigsRequest
 from msgspec.structs import replace
 
 from kview.model import failures

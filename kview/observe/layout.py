@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import chain, pairwise
 from typing import Any
 
@@ -17,7 +18,7 @@ from kview.wire.metadata import Topics
 Rows = NDArray[np.intp]
 
 
-class Layout(Struct, frozen=True):
+class Layout(Struct, frozen=True, dict=True):
     """Rows of partitions by topic and partition, and rows of replicas in the order of the replica lists.
 
     `topic_number` numbers the topics in order, and `place` is that number and the partition in one. `first`
@@ -47,9 +48,16 @@ class Layout(Struct, frozen=True):
 
     def led_by(self, broker: int) -> frozenset[tuple[str, int, int]]:
         """Return the (topic, partition, leader epoch) of the partitions that a broker leads."""
-        rows = np.flatnonzero(self.leader == broker)
-        columns = (self.topic[rows], self.partition[rows].tolist(), self.leader_epoch[rows].tolist())
-        return frozenset(zip(*columns, strict=True))
+        if broker not in self._led:
+            rows = np.flatnonzero(self.leader == broker)
+            columns = (self.topic[rows], self.partition[rows].tolist(), self.leader_epoch[rows].tolist())
+            self._led[broker] = frozenset(zip(*columns, strict=True))
+        return self._led[broker]
+
+    @cached_property
+    def _led(self) -> dict[int, frozenset[tuple[str, int, int]]]:
+        """What brokers lead, as far as somebody has asked: each observation asks it of every silent one."""
+        return {}
 
     def rows_of(self, topics: Sequence[str], counts: Sequence[int], partitions: Ids) -> Rows:
         """Return the row of each partition, −1 if there is none. The first `counts[0]` of `partitions` are of

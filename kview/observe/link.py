@@ -24,8 +24,9 @@ from kview.observe.clock import Jump
 from kview.observe.latency import Latency
 from kview.observe.loop import Loop
 from kview.observe.reaching import CLIENT, reach
-from kview.wire import api_versions, fetch
+from kview.wire import api_versions
 from kview.wire.kafka_internals import Connection, ConnectTimedOut, Message
+from kview.wire.list_offsets import CONSUMER
 
 _log = logging.getLogger(__name__)
 
@@ -206,7 +207,7 @@ class Link:
         """
         if request.API_KEY not in self._allowed:
             raise AssertionError(f"API {request.API_KEY} is not one that only reads")
-        if request.API_KEY == FETCH and request.replica_id != fetch.CONSUMER:
+        if request.API_KEY == FETCH and request.replica_id != CONSUMER:
             raise AssertionError("kview fetches as a consumer only")
         for last in (False, True):
             connection = self._connection

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import DescribeLogDirsRequest
+from kafka.protocol.admin.cluster import DescribeLogDirsRequest
 
 from kview.model.failures import STORAGE_ERROR, refused
 from kview.model.inspection import Directory

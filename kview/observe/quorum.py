@@ -6,7 +6,7 @@ A broker forwards this request to the controller.
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import DescribeQuorumRequest
+from kafka.protocol.admin.cluster import DescribeQuorumRequest
 from msgspec import Struct
 
 from kview.model.failures import Cause, FailureKind, refused

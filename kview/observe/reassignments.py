@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import ListPartitionReassignmentsRequest
+from kafka.protocol.admin.topics import ListPartitionReassignmentsRequest
 
 from kview.model.failures import refused
 from kview.model.snapshot import IdMatrix, Reassignments

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from kafka.protocol.admin import DescribeLogDirsRequest
+from kafka.protocol.admin.cluster import DescribeLogDirsRequest
 from msgspec.structs import replace
 
 from kview.model.failures import NOT_AUTHORIZED, refused

@@ -27,7 +27,6 @@ from kview.observe.settings import ObserveSettings
 from kview.observe.state import State
 from kview.observe.time_points import AGES_S
 from kview.wire import list_offsets
-from kview.wire.group_messages import DescribeShareGroupOffsetsRequest
 
 REFUSED_PAUSE_S = 60.0
 """Pause before a part that this cluster will go on refusing is asked for again."""
@@ -394,6 +393,8 @@ class SlowLane(Struct):
         It asks the broker that keeps the state of each, which may be down. Until that is settled, it answers
         nothing else on the same connection.
         """
+        from kview.wire.group_messages import DescribeShareGroupOffsetsRequest
+
         group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
         for batch in batches_of(self._share_groups(broker)):
             asked = [group(group_id=name, topics=None) for name in batch]

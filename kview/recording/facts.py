@@ -133,7 +133,7 @@ class FactRows:
         if elected is None:
             return
         table = now.partitions
-        columns: dict[str, Array] = {f.name: getattr(elected, f.name) for f in fields(elected)}
+        columns: dict[str, Array] = {name: getattr(elected, name) for name in elected.__struct_fields__}
         unclean = np.where(
             elected.clean | elected.unclean, elected.unclean.astype(object), np.array(None, object)
         )

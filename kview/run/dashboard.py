@@ -7,10 +7,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.model.ports import Feed, Timeline

@@ -7,12 +7,11 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from msgspec.structs import replace as of_display
+from msgspec.structs import replace
 
 from kview.derive.view import View
 from kview.errors import ErrorFacts, KviewError
@@ -33,7 +32,7 @@ from kview.run.timeline import LiveTimeline
 if TYPE_CHECKING:
     from kview.tui.actions import Keys
     from kview.tui.session import Opened, Session
-    from kview.tui.widgets.fleet import Member
+    from kview.tui.widgets.header import Member
 
 _log = logging.getLogger(__name__)
 
@@ -101,8 +100,7 @@ class Kept:
 
     def member(self) -> "Member":
         """Return the cluster as it is now."""
-        from kview.tui.widgets.fleet import Member
-        from kview.tui.widgets.header import SourceInfo
+        from kview.tui.widgets.header import Member, SourceInfo
 
         display = self.shown.display
         source = SourceInfo(self.name, display.interval_ms, display.production, display.colour)
@@ -251,7 +249,7 @@ class Fleet:
             return None
         last, self._path = self._path[-1:], []
         display = self._kept[self._of_fleet[0]].shown.display
-        display = of_display(display, production=False, colour="")
+        display = replace(display, production=False, colour="")
         session = new_session(None, "fleet", display.interval_ms, display, self._keys)
         return replace(
             session,

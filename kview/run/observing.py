@@ -409,4 +409,5 @@ class ObservingFeed(Generic[V]):
             self._shown += 1
             if self._shown in FROZEN_AFTER:
                 gc.freeze()
+                gc.collect(0)  # of what is left, nothing: the first collection ends the rare ones of a start
             trim_memory()

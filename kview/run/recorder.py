@@ -72,6 +72,8 @@ class _Seen(NamedTuple):
 class RecordingThread:
     """Records the snapshots offered to it on its own daemon thread, where it also creates the writer.
 
+    There is nothing to record if `new_writer` returns None.
+
     `on_notice` is called on that thread when the disk is full or cannot be written, when recording continues
     after that, when it has ended for good, and when the thread cannot keep up. Until recording continues,
     snapshots are discarded.
@@ -79,7 +81,7 @@ class RecordingThread:
 
     def __init__(
         self,
-        new_writer: Callable[[], Writes],
+        new_writer: Callable[[], Writes | None],
         on_notice: Callable[[Notice], None],
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -138,7 +140,9 @@ class RecordingThread:
 
     def _run(self) -> None:
         try:
-            self._record(self._new_writer())
+            writer = self._new_writer()
+            if writer is not None:
+                self._record(writer)
         except KviewError as error:
             self.recording = False
             self._on_notice(Notice(NoticeKind.RECORDING_STOPPED, {"error": error.facts}))
@@ -282,9 +286,11 @@ class Recorder:
         if not (self._closed and uploaded):
             self.unfinished = KviewError(ErrorKind.UPLOAD_UNFINISHED, folder=str(self.folder)).facts
 
-    def _new_writer(self) -> Writes:
+    def _new_writer(self) -> Writes | None:
         self._shown.wait()
-        self._ending.wait(self._starts_after_s)
+        is_over = self._ending.wait(self._starts_after_s)
+        if is_over and self._record.folder is None and self._offered < 2:
+            return None  # nobody looks back at one observation, and the end would wait for pyarrow's import
         import_arrow()
         writer = self._ring() if self._record.folder is None else self._recording(self._record.folder)
         self.folder = writer.folder

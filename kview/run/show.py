@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.config.hooks import Hook
 from kview.errors import KviewError
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
     from kview.school.demos import Demos, Opening
 
 
-@dataclass(frozen=True, kw_only=True)
-class Shown:
+class Shown(Struct, frozen=True, kw_only=True):
     """What is shown, and how."""
 
     source: AttentiveSource

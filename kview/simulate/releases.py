@@ -5,8 +5,10 @@ own definitions and measured on a 3.9.1 in KRaft mode, formatted as it comes.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from functools import cached_property
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kview.simulate.acls import AclOperation
 from kview.simulate.broker_configs import BrokerConfigs, broker_configs
@@ -22,8 +24,7 @@ SCALA_SMALL_SET = 4
 """The largest set that Scala keeps in order, and calls `Set`, if it is not built as a hash set."""
 
 
-@dataclass(frozen=True, eq=False)
-class Release:
+class Release(Struct, frozen=True, eq=False, dict=True):
     """A release of Kafka.
 
     `last_versions` are those of each API that its brokers take, or None for all that the simulated cluster

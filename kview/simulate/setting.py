@@ -1,8 +1,9 @@
 """A configuration's type, default and range, and how a value is checked."""
 
 import re
-from dataclasses import dataclass
 from enum import IntEnum
+
+from msgspec import Struct
 
 from kview.errors import BadUse, ErrorKind
 
@@ -40,8 +41,7 @@ class ConfigType(IntEnum):
 NUMERIC = (ConfigType.INT, ConfigType.SHORT, ConfigType.LONG, ConfigType.DOUBLE)
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """A configuration key.
 
     `low` and `high` bound a number, and `besides` is a valid number outside them. `choices` lists the words

@@ -1,9 +1,10 @@
 """Broker and topic configurations, with Kafka's keys and defaults."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
+
+from msgspec.structs import replace
 
 from kview.errors import BadUse, ErrorKind
 from kview.simulate.features import ELR_VERSION

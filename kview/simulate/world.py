@@ -1,8 +1,9 @@
 """The description of a simulated cluster as frozen values, and the default cluster."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
+
+from msgspec import Struct, field
 
 from kview.simulate.releases import KAFKA_4_3, Release
 from kview.simulate.scram import ScramCredential, ScramUser
@@ -54,16 +55,14 @@ class Placement(StrEnum):
     """Round-robin over the brokers by id, whatever their racks, as if brokers had no `broker.rack`."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerSpec:
+class BrokerSpec(Struct, frozen=True):
     """A broker and its rack."""
 
     id: int
     rack: str
 
 
-@dataclass(frozen=True, slots=True)
-class TopicSpec:
+class TopicSpec(Struct, frozen=True):
     """A topic that exists from the start. `configs` are topic configurations under Kafka's keys. `replicas`
     are the replica lists of its partitions, if the world's placement is not to make them."""
 
@@ -74,8 +73,7 @@ class TopicSpec:
     replicas: tuple[tuple[int, ...], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ProducerSpec:
+class ProducerSpec(Struct, frozen=True):
     """A simulated producer.
 
     With `keys` 0, the producer has null keys and the sticky partitioner. Otherwise it has that many keys,
@@ -96,8 +94,7 @@ class ProducerSpec:
     transactional_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GroupSpec:
+class GroupSpec(Struct, frozen=True):
     """A simulated consumer group.
 
     `records_per_second` limits what one member processes (0: no limit). A group with `members` 0 has stopped:
@@ -123,8 +120,7 @@ class GroupSpec:
     protocol: str = CLASSIC
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSpec:
+class LinkSpec(Struct, frozen=True):
     """The network between any two nodes, and each broker's disk."""
 
     latency_us: int = 300
@@ -136,8 +132,7 @@ QUICK_LINK = LinkSpec(bytes_per_second=1_250_000_000, disk_bytes_per_second=2_00
 """10 Gbit/s and solid state disks: for a cluster that is there for clients, which it should not hold up."""
 
 
-@dataclass(frozen=True, slots=True)
-class World:
+class World(Struct, frozen=True):
     """The description of an entire cluster.
 
     `settings` are broker settings under Kafka's keys. `warm_ms` is how long the cluster seems to have run

@@ -17,7 +17,8 @@ from kview.testing.credentials import Credentials
 
 with warnings.catch_warnings():  # of kafka-python's own, which would be those of the test that is running
     warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka.protocol.admin import CreateTopicsRequest, DeleteGroupsRequest, DeleteTopicsRequest
+    from kafka.protocol.admin.groups import DeleteGroupsRequest
+    from kafka.protocol.admin.topics import CreateTopicsRequest, DeleteTopicsRequest
     from kafka.protocol.metadata import MetadataRequest
     from kafka.protocol.sasl import SaslAuthenticateRequest, SaslHandshakeRequest
 

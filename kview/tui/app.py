@@ -45,7 +45,7 @@ from kview.tui.text import Palette
 from kview.tui.textual_internals import OwnApp, drawn_text
 from kview.tui.time_keys import TimeKeys
 from kview.tui.widgets.bottom import Status, StatusMessage, shown_key
-from kview.tui.widgets.fleet import Member
+from kview.tui.widgets.header import Member
 from kview.tui.widgets.key_line import KeyLine
 from kview.tui.widgets.prompt import Question
 from kview.tui.widgets.table import Table
@@ -54,6 +54,10 @@ READING_AFTER_S = 0.08
 """After this time it is said that another moment is being read, so that the head does not flicker at every
 step."""
 
+
+PRELOAD_AFTER_S = 0.2
+"""The time from the first view to the import of what is shown later. At once, it would slow down the drawing
+of that view, and the end of kview if somebody ends it then."""
 
 TICKS_A_SECOND = 5
 """How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
@@ -310,7 +314,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
     def _show(self, view: View) -> None:
         """Show a view. This is the only place where the view shown changes."""
         if self.view is None:
-            self.call_after_refresh(threading.Thread(target=preload, daemon=True).start)
+            self.set_timer(PRELOAD_AFTER_S, threading.Thread(target=preload, daemon=True).start)
         self.view = view = self._without_opened(view)
         restored = self._remembering.restored(self.options, view.snapshot.observation.cluster_id)
         self.options = holding(restored, view)

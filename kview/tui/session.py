@@ -1,10 +1,11 @@
 """What a dashboard shows and what its keys act on, as the room `run` hands it over."""
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct, field
 
 from kview.config.themes import Themes
 from kview.derive.view import View
@@ -16,16 +17,14 @@ from kview.model.reporting import Reports
 from kview.model.where import Candidate
 from kview.tui.actions import Keys
 from kview.tui.keys import DEFAULT_KEYS
-from kview.tui.widgets.fleet import Member
-from kview.tui.widgets.header import SourceInfo
+from kview.tui.widgets.header import Member, SourceInfo
 
 if TYPE_CHECKING:
     from kview.tui.app import KviewApp
     from kview.tui.teaching import Teaching
 
 
-@dataclass
-class Opened:
+class Opened(Struct):
     """What somebody has opened, and the head does not tell any more: incidents by key, and unclean elections
     by when they were (epoch ms)."""
 
@@ -65,8 +64,7 @@ class Clusters(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class Session:
+class Session(Struct, frozen=True, kw_only=True):
     """A run of the dashboard. What is None is not there: its keys do nothing, and say so."""
 
     feed: Feed[View]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kafka.protocol.consumer import FetchRequest, FetchResponse
+from kafka.protocol.consumer.fetch import FetchRequest, FetchResponse
 
 from kview.wire.kafka_internals import Message
 

@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
+from kafka.protocol.consumer.offsets import ListOffsetsRequest, ListOffsetsResponse
 from msgspec import Struct
 from numpy.typing import NDArray
 

@@ -6,13 +6,13 @@ import os
 import random
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from kview.errors import BadUse, ErrorKind, KviewError
 from kview.lab.saving import DOCUMENT, LOCK, SEGMENT, DataFolder, _source

@@ -1,6 +1,5 @@
 """Twins: what they have of the observed cluster, and that a loss does in them what was forecast."""
 
-import dataclasses
 import json
 import math
 import os
@@ -166,7 +165,7 @@ def test_what_is_not_in_the_twin_is_counted() -> None:
 
 
 def test_a_group_that_is_stuck_reads_nothing_in_the_twin() -> None:
-    world = dataclasses.replace(
+    world = replace(
         twin_of(last()).world,
         groups=(GroupSpec("billing", ("invoice",), 3, records_per_second=STUCK_RATE, warm_lag_seconds=9.0),),
     )

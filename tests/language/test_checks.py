@@ -1,8 +1,7 @@
 """The words of a check: every kind says what is wrong and what to do, with its numbers."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kview.derive.checks.groups import KINDS
 from kview.derive.view import Reason

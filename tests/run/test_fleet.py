@@ -1,6 +1,5 @@
 """Several clusters in one run: each observed for itself, until kview ends."""
 
-import dataclasses
 import os
 import signal
 import threading
@@ -30,7 +29,7 @@ from kview.run.settings import Display, Record
 from kview.run.show import Shown
 from kview.run.timeline import MOST_KEPT
 from kview.tui.session import Session
-from kview.tui.widgets.fleet import Member
+from kview.tui.widgets.header import Member
 from tests.observe.fake_broker import FakeBroker
 from tests.real_kafka.nodes import free_ports
 from tests.run import fakes
@@ -207,7 +206,7 @@ class Failing:
     """A source that raises some errors instead of connecting, one at each attempt, and then connects."""
 
     def __init__(self, of: Shown, *errors: Exception) -> None:
-        self.shown = dataclasses.replace(of, source=cast(AttentiveSource, self))
+        self.shown = replace(of, source=cast(AttentiveSource, self))
         self._source, self._errors = of.source, list(errors)
         self.goes_on = threading.Event()
         """Until then it is connecting."""
@@ -272,7 +271,7 @@ def test_spark_has_nothing_to_read_if_the_recording_has_stopped_before(
     flight_folder(state_folder()).write_text("a file where a folder should be")
     with FakeBroker(0) as one, FakeBroker(0) as other:
         first = shown("one", one.address)
-        first = dataclasses.replace(first, display=replace(first.display, no_spark=False))
+        first = replace(first, display=replace(first.display, no_spark=False))
         fleet = begin(first, shown("other", other.address))
         fleet.first()
 
@@ -320,7 +319,7 @@ def test_settings_are_those_of_the_beginning(
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     with FakeBroker(0) as one, FakeBroker(0) as other:
         first = shown("one", one.address)
-        first = dataclasses.replace(first, display=replace(first.display, no_mouse=True))
+        first = replace(first, display=replace(first.display, no_mouse=True))
         fleet = begin(first, shown("other", other.address))
         assert not fleet.first().mouse
         key_file_path().parent.mkdir(parents=True)
@@ -340,7 +339,7 @@ def test_what_has_begun_ends_if_the_others_cannot_begin_or_nothing_can_be_shown(
     before = set(threading.enumerate())
     with FakeBroker(0) as broker:
         one, other = shown("one", broker.address), shown("other", broker.address)
-        never = dataclasses.replace(other, opening=cast(Sequence[Notice], interrupted()))
+        never = replace(other, opening=cast(Sequence[Notice], interrupted()))
         with pytest.raises(KeyboardInterrupt):
             Fleet([one, never], None)
         fleet = Fleet([shown("one", broker.address)], None)

@@ -88,6 +88,20 @@ def test_a_recorder_that_is_held_begins_late_and_leaves_nothing_out(
     assert_all_equal(all_of(Recording.open(tmp_path / "r")), written[:early])
 
 
+@pytest.mark.parametrize("observations", [1, 2])
+def test_one_observation_alone_is_not_kept_for_looking_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, observations: int
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    recorder = Recorder(Record())
+    recorder.hold()
+    recorder.start(lambda notice: pytest.fail(str(notice)))
+    for snapshot in ticking(observations):
+        recorder.offer(snapshot, None)
+    recorder.stop(PATIENCE_S)
+    assert (recorder.folder is not None) is (observations > 1)
+
+
 IMPORTS_ARROW = """
 import os, sys
 from kview.run.recorder import ARROW_POOL, import_arrow

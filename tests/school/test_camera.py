@@ -7,7 +7,6 @@ Offsets that move meanwhile lie between those of the camera's snapshots before a
 last readings of a dead broker may be half a second apart.
 """
 
-import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -236,7 +235,7 @@ def test_camera_and_observer_see_the_same_transactions() -> None:
     world = default_world(brokers=3, racks=1, topics=topics)
     steady = ProducerSpec("steady", "payment", 50.0, transaction_ms=600_000)
     producers = (ProducerSpec("orders-producer", "orders", 500.0), steady)
-    with both_ways(dataclasses.replace(world, producers=producers)) as cluster:
+    with both_ways(replace(world, producers=producers)) as cluster:
         adjust = cluster.cluster.adjustments.apply
         cluster.act(lambda: adjust(Command(CommandKind.HANG_TRANSACTION, name="orders-0")))
         _, seen, _ = agreed(
@@ -263,7 +262,7 @@ def test_camera_and_observer_see_the_same_streams_group() -> None:
     at_once = {f"group.streams.{name}.ms": "0" for name in ("initial.rebalance.delay", "assignment.interval")}
     world = default_world(brokers=3, racks=1, topics=(TopicSpec("orders", 4, 3),), settings=at_once)
     reads = TopologyValue(3, (Subtopology("0", ("orders",), (), (), (), (), ()),))
-    with both_ways(dataclasses.replace(world, groups=())) as cluster:
+    with both_ways(replace(world, groups=())) as cluster:
         engine = cluster.cluster
 
         def beat(member: str, epoch: int, *partitions: int) -> None:

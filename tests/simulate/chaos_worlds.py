@@ -2,7 +2,8 @@
 replicas, leaders and records."""
 
 import random
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kview.model.lab import Command, CommandKind
 from kview.simulate.cluster import build

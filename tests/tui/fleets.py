@@ -1,6 +1,5 @@
 """Fleets of clusters in the states of the script, with a dashboard of all of them."""
 
-import dataclasses
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,8 +12,7 @@ from kview.errors import ErrorFacts, ErrorKind
 from kview.model.notices import Notice, NoticeKind
 from kview.tui.app import FleetApp, KviewApp
 from kview.tui.session import NoFeed, Session
-from kview.tui.widgets.fleet import Member
-from kview.tui.widgets.header import SourceInfo
+from kview.tui.widgets.header import Member, SourceInfo
 from tests.tui.harness import (
     CRASH,
     HEALTHY,
@@ -124,6 +122,6 @@ async def fleet(
 ) -> AsyncIterator[tuple[KviewApp, Pilot[int], FakeFleet]]:
     """The running app that has drawn a fleet."""
     clusters = FakeFleet(members)
-    app = FleetApp(dataclasses.replace(clusters.fleet(), **options))
+    app = FleetApp(replace(clusters.fleet(), **options))
     async with running_app(app, size) as pilot:
         yield app, pilot, clusters

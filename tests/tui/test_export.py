@@ -78,8 +78,8 @@ from kview.tui.screens.help import HelpRows
 from kview.tui.screens.preferences import PreferenceRows
 from kview.tui.screens.themes import ThemeRows
 from kview.tui.text import content
-from kview.tui.widgets.fleet import FleetRows, Member
-from kview.tui.widgets.header import SourceInfo
+from kview.tui.widgets.fleet import FleetRows
+from kview.tui.widgets.header import Member, SourceInfo
 from tests.tui.harness import BACK, CRASH, FENCED, HEALTHY, state
 from tests.tui.inspecting import DAMAGE, FIRST, NOW_MS, PRODUCERS, QUOTAS, RECORDS, SETTINGS
 from tests.tui.throughput_states import OFF, RUNNING, throughput_state

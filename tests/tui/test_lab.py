@@ -1,6 +1,5 @@
 """The lab panel: what it shows is what the engine has set, and its keys change and undo that."""
 
-import dataclasses
 import re
 
 import pytest
@@ -292,7 +291,7 @@ async def test_a_crowd_with_the_longest_names_fits(size: tuple[int, int]) -> Non
 
 @running
 async def test_all_brokers_dead_and_hostile_names_hold() -> None:
-    world = dataclasses.replace(
+    world = replace(
         default_world(),
         producers=(ProducerSpec("\x1b[2J\u202e宽宽", "invoice", 0.4),),
         groups=(GroupSpec("", ("invoice",), 1),),

@@ -1,9 +1,10 @@
 """What a check finds about brokers and controllers: who does not answer, and what a loss would break."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.derive.brokers.log_dirs import failed_dirs, stranded
 from kview.derive.brokers.quorum import unheard_voters
@@ -54,8 +55,7 @@ _CONTROLLER_KINDS = (CheckKind.NO_CONTROLLER, CheckKind.VOTER_LOST)
 _NO_CONTROLLER = (FindingKind.NO_CONTROLLER, FindingKind.QUORUM_LOST, FindingKind.QUORUM_SILENT)
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The multiples of the mean from which a broker leads, or holds, too much."""
 
     leader_skew: float = LEADER_SKEW

@@ -2,9 +2,10 @@
 other cause, and what could not be judged."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.model.checks import LEVELS, CheckFinding, CheckKind, Key, NotJudged, NotJudgedWhy
 from kview.model.snapshot import Flags, IdMatrix, Longs
@@ -31,8 +32,7 @@ def with_failed_dirs(findings: Iterable[CheckFinding]) -> Down:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Causes:
+class Causes(Struct, frozen=True):
     """What may explain findings. Matrices have the shape of `Partitions.replicas`."""
 
     replicas: IdMatrix

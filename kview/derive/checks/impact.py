@@ -4,9 +4,9 @@ All broker losses, or all rack losses, are calculated in one go, over columns.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.align import positions, take
@@ -17,8 +17,7 @@ from kview.model.units import UNKNOWN_ID
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """What partitions have left. Matrices have the shape of `Partitions.replicas`."""
 
     eligible: Flags
@@ -28,8 +27,7 @@ class Standing:
     """min(min.insync.replicas, replicas), −1 if the setting is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
+class Loss(Struct, frozen=True):
     """What the loss of one domain would do, as rows of `Partitions` in ascending order."""
 
     domain: int

@@ -4,11 +4,12 @@
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import numpy as np
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kview.derive.brokers.log_dirs import stranded
 from kview.derive.checks.cluster import (
@@ -49,8 +50,7 @@ MOST_NAMES = 100_000
 """The most pairs of kind and name that are remembered as ignored or not: more than a cluster has."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ignore:
+class Ignore(Struct, frozen=True):
     """Findings that the user ignores: those whose kind and whose name match shell patterns."""
 
     kind: str
@@ -63,8 +63,7 @@ def is_ignored(kind: CheckKind, name: str, rules: tuple[Ignore, ...]) -> bool:
     return any(fnmatchcase(kind, rule.kind) and fnmatchcase(name, rule.name) for rule in rules)
 
 
-@dataclass(frozen=True, slots=True)
-class Watch:
+class Watch(Struct, frozen=True):
     """What a check remembers from one observation to the next."""
 
     limits: Limits = field(default_factory=Limits)

@@ -1,9 +1,10 @@
 """What a check finds about topics: one finding for each kind and topic, with the partitions concerned."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kview.derive.brokers.log_dirs import stranded
 from kview.derive.checks.causes import cause_of, why_of
@@ -51,8 +52,7 @@ def names_of(view: View, rows: Longs) -> tuple[tuple[str, int], ...]:
     return tuple(zip(table.topic[some].tolist(), table.partition[some].tolist(), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+class Blame(Struct, frozen=True):
     """The replicas whose brokers are the cause of what is wrong with their partitions.
 
     The matrices have the shape of `Partitions.replicas`.

@@ -1,7 +1,5 @@
 """Elections: the partitions whose leader changed between two snapshots, and what was lost with it."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -26,8 +24,7 @@ MOST_REMEMBERED = 20
 """The most observations with unclean elections that are remembered, as many as there are incidents."""
 
 
-@dataclass(frozen=True, slots=True)
-class Elections:
+class Elections(Struct, frozen=True):
     """The changes of leaders, one per row. Brokers, epochs and sizes are UNKNOWN_ID if there is none."""
 
     row: Longs

@@ -1,9 +1,9 @@
 """The worst state of each topic's partitions, and which partitions have which state."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.derive.lookup import replication
@@ -32,8 +32,7 @@ _PLACES = np.array([_ORDER[status] for status in STATUSES], np.int8)
 _STATUSES = np.array([*_WORST_FIRST, None], object)[:-1]
 
 
-@dataclass(frozen=True, slots=True)
-class TopicHealth:
+class TopicHealth(Struct, frozen=True):
     """The worst status of each topic's partitions. The arrays have the rows of `View.topics`."""
 
     status: Strings

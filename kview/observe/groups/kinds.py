@@ -12,7 +12,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from kafka.protocol.admin import DescribeGroupsRequest
+from kafka.protocol.admin.groups import DescribeGroupsRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kview.model.states import GroupType
@@ -30,11 +30,6 @@ from kview.observe.groups.members import (
     pairs_of,
     topics_of,
     who,
-)
-from kview.wire.group_messages import (
-    ConsumerGroupDescribeRequest,
-    ShareGroupDescribeRequest,
-    StreamsGroupDescribeRequest,
 )
 from kview.wire.primitives import MalformedBytes, Reader
 
@@ -249,9 +244,17 @@ def _task_names(tasks: _Pairs) -> str:
 # -- what is asked of whom
 
 
-def _request_of(message: Any) -> Callable[[Sequence[str]], Any]:
-    """Return the function that asks with that message for groups by name."""
-    return lambda names: message(group_ids=list(names), include_authorized_operations=False)
+def _request_of(message: str) -> Callable[[Sequence[str]], Any]:
+    """Return the function that asks with the message of that name for groups by name."""
+
+    def request(names: Sequence[str]) -> Any:
+        from kview.wire import (
+            group_messages,
+        )  # a tenth of the observer's import, and not every cluster has any
+
+        return getattr(group_messages, message)(group_ids=list(names), include_authorized_operations=False)
+
+    return request
 
 
 CLASSIC = Kind(apis.DESCRIBE_GROUPS, _classic_request, _read_classic)
@@ -261,11 +264,11 @@ KINDS: Mapping[str, Kind] = {
     GroupType.CONNECT: CLASSIC,
     GroupType.SIMPLE: CLASSIC,
     GroupType.CONSUMER: Kind(
-        apis.CONSUMER_GROUP_DESCRIBE, _request_of(ConsumerGroupDescribeRequest), _read_consumer
+        apis.CONSUMER_GROUP_DESCRIBE, _request_of("ConsumerGroupDescribeRequest"), _read_consumer
     ),
-    GroupType.SHARE: Kind(apis.SHARE_GROUP_DESCRIBE, _request_of(ShareGroupDescribeRequest), _read_share),
+    GroupType.SHARE: Kind(apis.SHARE_GROUP_DESCRIBE, _request_of("ShareGroupDescribeRequest"), _read_share),
     GroupType.STREAMS: Kind(
-        apis.STREAMS_GROUP_DESCRIBE, _request_of(StreamsGroupDescribeRequest), _read_streams
+        apis.STREAMS_GROUP_DESCRIBE, _request_of("StreamsGroupDescribeRequest"), _read_streams
     ),
 }
 """How to describe groups of the kinds that Kafka 4 has. One of another kind is only listed."""

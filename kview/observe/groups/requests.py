@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.admin.groups import DescribeGroupsRequest, ListGroupsRequest
 from msgspec import Struct, field
 
 from kview.model.failures import NOT_AUTHORIZED, Part, refused

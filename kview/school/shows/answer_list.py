@@ -63,7 +63,7 @@ class AnswerScreen(OverScreen, inherit_bindings=False):
         self._title, self._choices, self._chosen = title, choices, chosen
 
     def compose(self) -> ComposeResult:
-        with Panel(framed=True):
+        with Panel():
             yield AnswerList(id="answers")
 
     def on_mount(self) -> None:

@@ -98,7 +98,7 @@ class DemoScreen(OverScreen, inherit_bindings=False):
 
     def compose(self) -> ComposeResult:
         """Make the list, with room for what the selected demo is about."""
-        with Panel(framed=True):
+        with Panel():
             yield Table(id="demos")
             yield About()
 

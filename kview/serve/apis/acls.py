@@ -7,7 +7,7 @@ and deletes them.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kafka.protocol.admin import (
+from kafka.protocol.admin.acl import (
     CreateAclsRequest,
     CreateAclsResponse,
     DeleteAclsRequest,

@@ -11,7 +11,7 @@ to the active controller. If there is none, the request waits.
 from typing import Any
 from uuid import UUID
 
-from kafka.protocol.admin import (
+from kafka.protocol.admin.cluster import (
     DescribeClusterRequest,
     DescribeClusterResponse,
     DescribeQuorumRequest,

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from kafka.protocol.admin import (
+from kafka.protocol.admin.configs import (
     AlterConfigsRequest,
     AlterConfigsResponse,
     DescribeConfigsRequest,

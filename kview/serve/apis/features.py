@@ -4,7 +4,7 @@ v1 adds the kind of change and a check without it, v2 has no results of single f
 carries it out, for all features of a request or for none; that of Kafka 3.9 does it for each feature.
 """
 
-from kafka.protocol.admin import UpdateFeaturesRequest, UpdateFeaturesResponse
+from kafka.protocol.admin.cluster import UpdateFeaturesRequest, UpdateFeaturesResponse
 
 from kview.serve.apis.gather import forward, message_of
 from kview.serve.call import Api, Call

@@ -15,7 +15,7 @@ from math import isnan
 from struct import Struct
 from typing import Any, NamedTuple
 
-from kafka.protocol.consumer import FetchRequest
+from kafka.protocol.consumer.fetch import FetchRequest
 
 from kview.serve.call import READ_COMMITTED, Api, Call, Steps, id_bytes
 from kview.simulate.acls import AclOperation, ResourceType

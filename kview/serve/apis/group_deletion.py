@@ -6,8 +6,8 @@ reads are not either.
 
 from typing import Any
 
-from kafka.protocol.admin import DeleteGroupsRequest, DeleteGroupsResponse
-from kafka.protocol.consumer import OffsetDeleteRequest, OffsetDeleteResponse
+from kafka.protocol.admin.groups import DeleteGroupsRequest, DeleteGroupsResponse
+from kafka.protocol.consumer.group import OffsetDeleteRequest, OffsetDeleteResponse
 
 from kview.serve.apis.gather import Gather, by_topic
 from kview.serve.call import Api, Call, Steps

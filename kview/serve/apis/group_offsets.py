@@ -14,7 +14,7 @@ from collections.abc import Callable, Generator, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
-from kafka.protocol.consumer import (
+from kafka.protocol.consumer.group import (
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetFetchRequest,

@@ -7,7 +7,7 @@ filter and in the response), v5 adds types in the same way.
 
 from typing import Any
 
-from kafka.protocol.admin import (
+from kafka.protocol.admin.groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     ListGroupsRequest,

@@ -5,7 +5,7 @@ Consumers use it to detect truncation (KIP-320). v3 adds the replica that asks, 
 
 from typing import Any
 
-from kafka.protocol.consumer import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from kafka.protocol.consumer.offsets import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 
 from kview.serve.call import Api, Call, Steps
 from kview.simulate.acls import AclOperation, ResourceType

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
-from kafka.protocol.consumer import ListOffsetsRequest
+from kafka.protocol.consumer.offsets import ListOffsetsRequest
 
 from kview.serve.call import NEVER, READ_COMMITTED, Api, Call, Steps
 from kview.simulate.acls import AclOperation, ResourceType

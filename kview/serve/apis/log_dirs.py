@@ -8,7 +8,7 @@ whether the volume is cordoned. A broker has one log directory, or those of log.
 
 from struct import Struct
 
-from kafka.protocol.admin import (
+from kafka.protocol.admin.cluster import (
     AlterReplicaLogDirsRequest,
     AlterReplicaLogDirsResponse,
     DescribeLogDirsRequest,

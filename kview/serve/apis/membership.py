@@ -12,7 +12,7 @@ A join or sync that waits blocks only its own connection.
 
 from collections.abc import Callable, Sequence
 
-from kafka.protocol.consumer import (
+from kafka.protocol.consumer.group import (
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,

@@ -7,7 +7,7 @@ enforce all of them. That of requests is measured by the time that this process 
 from collections.abc import Sequence
 from typing import Any
 
-from kafka.protocol.admin import (
+from kafka.protocol.admin.client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
     DescribeClientQuotasRequest,

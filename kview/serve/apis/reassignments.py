@@ -7,7 +7,7 @@ replicas copy the log over the simulated network, which takes its time.
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kafka.protocol.admin import (
+from kafka.protocol.admin.topics import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
     ListPartitionReassignmentsRequest,

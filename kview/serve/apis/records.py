@@ -6,12 +6,8 @@ too, as in Kafka.
 
 from typing import Any
 
-from kafka.protocol.admin import (
-    DeleteRecordsRequest,
-    DeleteRecordsResponse,
-    DescribeProducersRequest,
-    DescribeProducersResponse,
-)
+from kafka.protocol.admin.topics import DeleteRecordsRequest, DeleteRecordsResponse
+from kafka.protocol.admin.transactions import DescribeProducersRequest, DescribeProducersResponse
 
 from kview.serve.apis.gather import Gather, by_topic
 from kview.serve.call import Api, Call, Steps, shortened

@@ -7,7 +7,7 @@ passwords, of which credentials are made; nobody can ask for those.
 from collections import Counter
 from typing import Any
 
-from kafka.protocol.admin import (
+from kafka.protocol.admin.users import (
     AlterUserScramCredentialsRequest,
     AlterUserScramCredentialsResponse,
     DescribeUserScramCredentialsRequest,

@@ -3,7 +3,7 @@ pages."""
 
 from typing import Any
 
-from kafka.protocol.admin import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+from kafka.protocol.admin.topics import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
 from kview.serve.apis.operations import NOT_ASKED, bits
 from kview.serve.call import Api, Call, Steps, no_such_topic, topic_uuid

@@ -9,7 +9,7 @@ from collections import Counter
 from itertools import pairwise
 from typing import Any
 
-from kafka.protocol.admin import (
+from kafka.protocol.admin.topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
     DeleteTopicsRequest,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from kafka.protocol.admin import (
+from kafka.protocol.admin.transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
     ListTransactionsRequest,

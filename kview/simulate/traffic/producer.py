@@ -7,8 +7,10 @@ is written again. With transactions, a partition has one bunch in flight, which 
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from kview.simulate.codes import ErrorCode
 from kview.simulate.metadata import NO_LEADER

@@ -1,8 +1,9 @@
 """All simulated clients of a cluster."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import count
+
+from msgspec.structs import replace
 
 from kview.simulate.traffic.connections import Connections
 from kview.simulate.traffic.incremental_member import IncrementalMember

@@ -1,6 +1,7 @@
 """Rows of the BROKERS panel, sorted by rack. Silent brokers stay in their usual place."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -240,7 +241,11 @@ class BrokerRows(Keyed[BrokerKey]):
         """Return a row as the lines of a tile."""
         if index >= len(self._order):
             return [tiles.controller_tile(self._others[index - len(self._order)])]
-        return tiles.broker_tile(self._view, self._options, self._order[index], kind, cells, now_ms)
+        return tiles.broker_tile(self._view, self._unwell, self._order[index], kind, cells, now_ms)
+
+    @cached_property
+    def _unwell(self) -> tiles.Unwell:
+        return tiles.unwell(self._view, self._options.internal)
 
     def is_fresh(self, index: int, now_ms: int) -> bool:
         """Return whether a row's state has changed within the last seconds."""

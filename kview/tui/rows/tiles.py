@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import Struct
 
 from kview.derive.brokers.controllers import Controller
 from kview.derive.view import PartitionStatus, View
 from kview.language import brokers, controllers, glyphs, words
 from kview.language.curves import sparkline
 from kview.model.events import Severity
+from kview.model.snapshot import Ids
 from kview.model.units import UNKNOWN
-from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, state_cell
 from kview.tui.text import EMPTY, Line, Role, Span, content, justified, line, line_width, middle, pad, width
 
@@ -194,7 +195,26 @@ def rack_name(name: str, label: int) -> str:
     return content(pad(line(f" {middle(name, label - 3)}"), label - 1)) if label > 1 else ""
 
 
-def broker_tile(view: View, options: Options, at: int, kind: Kind, cells: int, now_ms: int) -> list[Line]:
+class Unwell(Struct, frozen=True):
+    """The brokers of the copies that are not in sync, one for each copy."""
+
+    out: Ids
+    dead: Ids
+    """Those of partitions without a leader."""
+    internal: bool
+    """Whether copies of internal topics count."""
+
+
+def unwell(view: View, internal: bool) -> Unwell:
+    """Return the copies that are not in sync. In each tile they would be looked for in all partitions."""
+    table = view.snapshot.partitions
+    counted = (table.replicas >= 0) & (internal | ~table.internal)[:, np.newaxis]
+    leaderless = view.partitions.having(PartitionStatus.NO_LEADER)[:, np.newaxis]
+    out = counted & ~leaderless & ~view.partitions.in_isr
+    return Unwell(table.replicas[out], table.replicas[counted & leaderless], internal)
+
+
+def broker_tile(view: View, copies: Unwell, at: int, kind: Kind, cells: int, now_ms: int) -> list[Line]:
     """Return the lines of a broker's tile: its state and latency, its traffic, its partitions and copies."""
     table, figures = view.snapshot.brokers, view.brokers
     now = brokers.state(table, figures, at, now_ms)
@@ -217,7 +237,7 @@ def broker_tile(view: View, options: Options, at: int, kind: Kind, cells: int, n
         spark = Span(f" {sparkline(figures.in_series[at], room)}", series=0)
         lines.append(justified(line(spark), line(Span(f"{rate} ", Role.TEXT)), cells))
     if kind.lines > 2:
-        lines.append(_copies(view, options, at, cells))
+        lines.append(_copies(view, copies, at, cells))
     return [_solid(pad(each, cells)) for each in lines] if is_solid(view, at) else lines
 
 
@@ -230,21 +250,17 @@ def _solid(spans: Line) -> Line:
     return tuple(Span(span.text, Role.ALERT) for span in spans)
 
 
-def _copies(view: View, options: Options, at: int, cells: int) -> Line:
+def _copies(view: View, unwell: Unwell, at: int, cells: int) -> Line:
     """Return a sign for each partition that a broker leads and for each other copy, or their numbers.
 
     A copy of a partition without a leader is ✕, like what a silent broker leads.
     """
-    figures, table, internal = view.brokers, view.snapshot.partitions, options.internal
+    figures, internal, broker = view.brokers, unwell.internal, view.snapshot.brokers.id[at]
     leads = int(figures.leads[at]) + (int(figures.leads_internal[at]) if internal else 0)
     copies = int(figures.replicas[at]) + (int(figures.replicas_internal[at]) if internal else 0)
     if min(leads, copies) < 0:
         return line(Span(f" {words.NONE}", Role.DIM))
-    rows, places = np.nonzero(table.replicas == view.snapshot.brokers.id[at])
-    held = internal | ~table.internal[rows]
-    leaderless = view.partitions.having(PartitionStatus.NO_LEADER)[rows]
-    dead = int((held & leaderless).sum())
-    out = int((held & ~leaderless & ~view.partitions.in_isr[rows, places]).sum())
+    dead, out = int((unwell.dead == broker).sum()), int((unwell.out == broker).sum())
     numbers = (
         (leads, glyphs.DEAD if is_solid(view, at) else glyphs.LEADER, Role.TEXT),
         (max(0, copies - leads - out - dead), glyphs.FOLLOWER, Role.DIM),

@@ -12,7 +12,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.events import Resize
+from textual.events import Resize, ScreenResume
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
@@ -170,8 +170,10 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         """Draw what is already known."""
         self.refit()
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: ScreenResume) -> None:
         """Catch up with what happened while another screen was shown."""
+        if self._fitted_to is None:  # it was mounted just now, and everything on it has its styles
+            event.refresh_styles = False
         self.dashboard.forget_inert()
         self.dashboard.watch_figures(self.has_live_figures)
         if not self._took_up:

@@ -114,7 +114,7 @@ class CommandScreen(OverScreen, inherit_bindings=False):
         self._listed: list[Command] = []
 
     def compose(self) -> ComposeResult:
-        with Panel(framed=True):
+        with Panel():
             yield Input(placeholder=fitting(HINT, self.app.size.width * 9 // 10), compact=True)
             yield Table(id="commands")
 

@@ -6,6 +6,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.events import ScreenResume
 
 from kview.derive.view import View
 from kview.language import incidents as said
@@ -46,7 +47,7 @@ class EventsScreen(KviewScreen):
         rows = min(max(1, incidents) + 1, max(2, (height - lanes) // 3 - 1))
         self.query_one("#incidents_side").styles.height = rows + edges
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: ScreenResume) -> None:
         """Note that the list was opened."""
         self.dashboard.opened(None)
 

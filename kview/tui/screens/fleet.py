@@ -10,8 +10,8 @@ from kview.derive.view import View
 from kview.tui.app_of import app_of
 from kview.tui.screens.base import KviewScreen
 from kview.tui.text import Line
-from kview.tui.widgets.fleet import FleetRows, Frames, HeldOrder, Member, head_line, worst_line
-from kview.tui.widgets.header import Header
+from kview.tui.widgets.fleet import FleetRows, Frames, HeldOrder, head_line, worst_line
+from kview.tui.widgets.header import Header, Member
 from kview.tui.widgets.headline import Headline
 from kview.tui.widgets.panel import Panel
 from kview.tui.widgets.table import Table

@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.events import ScreenResume
 
 from kview.derive.view import View
 from kview.language import glyphs
@@ -97,7 +98,7 @@ class IncidentScreen(KviewScreen):
         with Panel():
             yield Table(id="hit")
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: ScreenResume) -> None:
         """Note that the incident was opened."""
         self.dashboard.opened(self._key)
 

@@ -102,7 +102,7 @@ class PreferencesScreen(OverScreen, inherit_bindings=False):
         self._file, self._kept, self._interval = file, kept, said.interval(interval_ms)
 
     def compose(self) -> ComposeResult:
-        with Panel(framed=True):
+        with Panel():
             yield Table(id="preferences")
 
     def on_mount(self) -> None:

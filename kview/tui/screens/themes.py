@@ -59,7 +59,7 @@ class ThemeScreen(OverScreen, inherit_bindings=False):
         self._use = use
 
     def compose(self) -> ComposeResult:
-        with Panel(framed=True):
+        with Panel():
             yield Table(id="themes")
 
     def on_mount(self) -> None:

@@ -1,11 +1,10 @@
 """The clusters of a fleet: each in a frame as long as every one has room for one, else as rows of a table."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
 from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct
 from textual import events
 from textual.geometry import Size
 from textual.strip import Strip
@@ -19,7 +18,7 @@ from kview.language.briefs import brief
 from kview.language.curves import area, top_of
 from kview.model.events import Severity, severity_rank
 from kview.model.findings import FindingKind
-from kview.model.notices import Notice, NoticeKind
+from kview.model.notices import NoticeKind
 from kview.model.units import UNKNOWN
 from kview.tui import edges
 from kview.tui.app_of import app_of
@@ -46,7 +45,7 @@ from kview.tui.text import (
     strip,
     width,
 )
-from kview.tui.widgets.header import BETWEEN, SourceInfo, badge, rate
+from kview.tui.widgets.header import BETWEEN, Member, badge, rate
 from kview.tui.widgets.headline import shown_incidents, state_line
 from kview.tui.widgets.tiled import Tiled
 
@@ -73,32 +72,6 @@ PLOT_LINES = 4
 CALM = (FindingKind.ALL_WELL, FindingKind.CLUSTER_WELL)
 
 
-class Member(Struct, frozen=True):
-    """A cluster of the fleet as it is now. `began_ms` (epoch ms) is when kview began to observe it."""
-
-    source: SourceInfo
-    began_ms: int
-    view: View | None = None
-    notice: Notice | None = None
-    """Why there is no view, or none that is newer."""
-    opened: frozenset[Hashable] = frozenset()
-    """The keys of the incidents that somebody has opened."""
-
-    @property
-    def name(self) -> str:
-        return self.source.label
-
-    def is_late(self, now_ms: int) -> bool:
-        """Return whether its figures are older than they should be."""
-        if self.view is None:
-            return False
-        return now_ms - self.view.snapshot.observation.ended_ms > self.source.late_ms
-
-    def severity(self, now_ms: int) -> Severity:
-        """Return how bad it is. A cluster without figures, or with old ones, is a risk."""
-        return worst(self, now_ms)[1]
-
-
 class HeldOrder:
     """The order of the clusters: as given while all is well, the worst first when something is wrong. An
     order that has changed is held for HOLD_MS."""
@@ -120,7 +93,7 @@ class HeldOrder:
 
 
 def _rank(member: Member, now_ms: int) -> int:
-    severity = member.severity(now_ms)
+    severity = worst(member, now_ms)[1]
     return severity_rank(severity) if severity in (Severity.RISK, Severity.WARN) else len(Severity)
 
 
@@ -226,7 +199,7 @@ class FleetRows(Keyed[str]):
         passing = passing_texts(names, [()] * len(names), options.wanted)
         self.members = [member for member, passes in zip(members, passing, strict=True) if passes]
         super().__init__([member.name for member in self.members])
-        self.severities = np.array([member.severity(now_ms) for member in self.members], object)
+        self.severities = np.array([worst(member, now_ms)[1] for member in self.members], object)
         self.troubled = troubled(self.severities)
         hidden = len(members) - len(self.members)
         self.empty = said.none_matches(options.shown_filter) if hidden else said.NO_CLUSTER

@@ -1,7 +1,7 @@
 """The first line of every screen: which cluster is shown, what flows through it, and how fresh that is."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from datetime import tzinfo
 from enum import Enum, auto
 
@@ -11,6 +11,7 @@ from kview.derive.brokers.silence import answering, late, none_answer_since
 from kview.derive.view import View
 from kview.language import glyphs, nouns, words
 from kview.model.findings import FindingKind
+from kview.model.notices import Notice
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.app_of import app_of
 from kview.tui.text import Line, Role, Span, cut, joined, justified, line, line_width
@@ -76,6 +77,28 @@ class SourceInfo(Struct, frozen=True):
     def late_ms(self) -> int:
         """The age from which a figure or a view is late."""
         return max(MIN_LATE_MS, LATE_INTERVALS * self.interval_ms)
+
+
+class Member(Struct, frozen=True):
+    """A cluster of the fleet as it is now. `began_ms` (epoch ms) is when kview began to observe it."""
+
+    source: SourceInfo
+    began_ms: int
+    view: View | None = None
+    notice: Notice | None = None
+    """Why there is no view, or none that is newer."""
+    opened: frozenset[Hashable] = frozenset()
+    """The keys of the incidents that somebody has opened."""
+
+    @property
+    def name(self) -> str:
+        return self.source.label
+
+    def is_late(self, now_ms: int) -> bool:
+        """Return whether its figures are older than they should be."""
+        if self.view is None:
+            return False
+        return now_ms - self.view.snapshot.observation.ended_ms > self.source.late_ms
 
 
 def header_line(

@@ -18,13 +18,13 @@ class Panel(Vertical):
     """The edges around what a panel shows. The panel inside says its title, unless `entitle` has said one."""
 
     DEFAULT_CSS = """
-    Panel { height: 1fr; padding: 1 0 0 0; }
-    Panel.-framed { padding: 1; }
+    Panel { height: 1fr; padding: 1; }
+    Panel.-unframed { padding: 1 0 0 0; }
     Panel.-bare { padding: 0; }
     """
 
-    def __init__(self, *, id: str | None = None, framed: bool = False) -> None:
-        super().__init__(id=id, classes="-framed" if framed else None)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._title = Title()
         self._own: Line | None = None
         self._is_marked = False
@@ -37,11 +37,11 @@ class Panel(Vertical):
     @property
     def is_framed(self) -> bool:
         """Whether there is a frame, and not only a line above."""
-        return self.has_class("-framed")
+        return not self.has_class("-unframed")
 
     def fit(self, framed: bool) -> None:
         """Have a frame, or only a line above."""
-        self.set_class(framed, "-framed")
+        self.set_class(not framed, "-unframed")
 
     def bare(self, is_bare: bool) -> None:
         """Have no edges, because what it shows has its own."""
