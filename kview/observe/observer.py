@@ -59,8 +59,8 @@ FIRST_LINKS_S = 0.5
 FIRST_SLOW_S = 0.3
 """Longest time the first observation waits for the slow lane and for Kafka Connect, so that the first view is
 complete."""
-FIRST_OFFSETS_S = 2.0
-"""Longest time the first observation of a big cluster waits for what its lags need."""
+FIRST_LAGS_S = 2.0
+"""Longest time the first observation of a big cluster waits for commits, and then for high watermarks."""
 REBOOTSTRAP_S = 5.0
 """Pause between attempts to find the cluster again when none of its brokers answers."""
 
@@ -233,8 +233,7 @@ class Observer:
         )
         self._links.choose_source()
         self._update_brokers()
-        if not self._budget.is_big(self._state.layout):  # there, brokers answer about offsets first
-            self._slow.step(self._links.healthy(), self._links.askable(), self._links.source)
+        self._step_slow_lane()
 
     async def _close_links(self) -> None:
         if self._inspection is not None:
@@ -261,7 +260,7 @@ class Observer:
         self._links.open()
         self._update_brokers()
         details = self._groups.details(self._links.askable())
-        await self._phase(details, self._settings.phase_s)
+        await self._phase(details, FIRST_LAGS_S if self._is_brief() else self._settings.phase_s)
         requests.ends_asked = True
         await self._ask_offsets(began_ms)
         self._probes.plan(self._links.fast, self._settings.interval_s)
@@ -269,7 +268,7 @@ class Observer:
         self._update_brokers()
         self._groups.update(self._loop.clock_ms())
         state.points.expire(self._loop.clock_ms(), state.layout)
-        self._slow.step(self._links.healthy(), self._links.askable(), self._links.source)
+        self._step_slow_lane()
         rest = self._connectors
         if rest is not None:
             rest.step()
@@ -332,6 +331,14 @@ class Observer:
             self._links.source = newer
         self._groups.settle(askable, self._loop.clock_ms())
 
+    def _step_slow_lane(self) -> None:
+        healthy, askable = self._links.healthy(), self._links.askable()
+        self._slow.step(healthy, askable, self._links.source, self._is_brief())
+
+    def _is_brief(self) -> bool:
+        """Return whether this observation reads only what lags need, and waits for it."""
+        return self._sequence == 0 and self._budget.is_big(self._state.layout)
+
     def _find_cluster_again(self) -> None:
         """Ask the bootstrap servers again, because no known broker answers and addresses may have changed."""
         now_s = self._loop.monotonic()
@@ -362,11 +369,8 @@ class Observer:
         matters = self._offsets.starts_near_commits(self._sequence)
         await self._phase(self._offsets.followers(shares), self._settings.offsets_phase_s)
         if self._state.still(layout):  # or metadata that came late have other partitions: next time
-            first = not self._sequence and self._budget.is_big(layout)
-            await self._phase(
-                self._offsets.leaders(shares, matters, began_ms),
-                FIRST_OFFSETS_S if first else self._settings.offsets_phase_s,
-            )
+            within_s = FIRST_LAGS_S if self._is_brief() else self._settings.offsets_phase_s
+            await self._phase(self._offsets.leaders(shares, matters, began_ms), within_s)
 
     def _update_brokers(self) -> None:
         """Update the facts about brokers. Those that have just come back are retried at once and often."""

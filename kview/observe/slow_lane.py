@@ -81,6 +81,7 @@ class SlowLane(Struct):
     _healthy: Sequence[int] = ()
     _answering: frozenset[int] = frozenset()
     _source: int = NO_BROKER
+    _is_brief: bool = False
     _offline: IdMatrix = field(default_factory=lambda: np.empty((0, 0), np.int32))
     """The offline replicas in the last metadata."""
     _due_topics: list[str] = field(default_factory=list)
@@ -100,12 +101,16 @@ class SlowLane(Struct):
             self.links[b].connecting for b in self._healthy if b in self.links
         )
 
-    def step(self, healthy: Sequence[int], answering: Iterable[int], source: int) -> None:
+    def step(
+        self, healthy: Sequence[int], answering: Iterable[int], source: int, is_brief: bool = False
+    ) -> None:
         """Send the requests that are due to `healthy` brokers, which answer other requests in time.
 
         `answering` are the brokers that answer other requests at all, so that a missing answer is not their
-        fault. `source` is the broker that is asked for Metadata.
+        fault. `source` is the broker that is asked for Metadata. With `is_brief`, nothing is asked for that
+        grows with the number of topics.
         """
+        self._is_brief = is_brief
         self._healthy, self._answering, self._source = healthy, frozenset(answering), source
         self._mark_overdue(self.loop.monotonic())
         self._take_reassignments()
@@ -157,7 +162,8 @@ class SlowLane(Struct):
         """Send a due request to every free broker. Also called when a broker becomes free."""
         anyone = [self._source, *(b for b in self._healthy if b != self._source)]
         self._anyone(Part.QUORUM, anyone, apis.DESCRIBE_QUORUM, self._quorum)
-        self._anyone(Part.CONFIGS, anyone, apis.DESCRIBE_CONFIGS, self._topic_configs)
+        if not self._is_brief:
+            self._anyone(Part.CONFIGS, anyone, apis.DESCRIBE_CONFIGS, self._topic_configs)
         knowing = self._knowing(anyone)
         self._anyone(Part.REASSIGNMENTS, knowing, apis.LIST_PARTITION_REASSIGNMENTS, self._reassignments)
         self._anyone(Part.ELR, anyone, apis.DESCRIBE_TOPIC_PARTITIONS, self._elr)
@@ -169,7 +175,8 @@ class SlowLane(Struct):
             every_s = self.settings.near_configs_s if moves else self.settings.configs_s
             self._each(Part.SESSION_TIMEOUT, broker, apis.DESCRIBE_CONFIGS, every_s, self._session_timeout)
             every_s = self.settings.log_dirs_s
-            self._each(Part.LOG_DIRS, broker, apis.DESCRIBE_LOG_DIRS, every_s, self._log_dirs)
+            if not self._is_brief:
+                self._each(Part.LOG_DIRS, broker, apis.DESCRIBE_LOG_DIRS, every_s, self._log_dirs)
             every_s = self.settings.transactions_s
             if len(self._held_by(broker)):
                 self._each(Part.PRODUCERS, broker, apis.DESCRIBE_PRODUCERS, every_s, self._producers)
@@ -180,7 +187,8 @@ class SlowLane(Struct):
             if self.state.transactions.held:
                 every_s = self.settings.transactions_s
                 self._each(Part.TRANSACTIONS, broker, apis.LIST_TRANSACTIONS, every_s, self._transactions)
-        self._wanted_points()
+        if not self._is_brief:
+            self._wanted_points()
 
     def _knowing(self, brokers: Sequence[int]) -> Sequence[int]:
         """Return the brokers that can be asked what only the controller knows.
