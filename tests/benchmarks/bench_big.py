@@ -47,8 +47,8 @@ NO_ANSWER_S = 2.0
 INTERVAL_S = 3.0
 """The interval of kview: nine simulated brokers in one process need more than a second for their answers."""
 A_LAG = r"\d +≥?[\d,]+ +(?:–|≥?[\d.]+ m?s) +[▲●✕]"
-"""What the row of a group looks like once its lag is known: the end of its name, records, time if it is known,
-and a verdict."""
+"""What the row of a group looks like once its lag is known: the end of its name, records, time if that is
+known, and a verdict."""
 A_TIME = r"\d +≥?[\d,]+ +≥?[\d.]+ m?s +[▲●✕]"
 """What it looks like once its lag in time is known, too."""
 
