@@ -46,7 +46,11 @@ class TopicsScreen(KviewScreen):
         listed.fill(lambda: TopicListRows(view, options))
         hidden = 0 if options.internal else int(view.topics.internal.sum())
         self._lay_out(len(view.topics.topic) - hidden)
-        selected = listed.selected
+        self._show_selected(view)
+
+    def _show_selected(self, view: View) -> None:
+        """Show more about the selected topic."""
+        options, selected = self.dashboard.options, self.query_one("#topic_list", Table).selected
         topic = selected if isinstance(selected, str) else ""
         plot = self.query_one(MinutePlot)
         plot.view, plot.about = view, topic
@@ -71,7 +75,9 @@ class TopicsScreen(KviewScreen):
 
     @on(Table.Moved, "#topic_list")
     def _another_topic(self) -> None:
-        self.update()
+        if self.view is not None:
+            self._show_selected(self.view)
+            self.query_one(MinutePlot).redraw()
 
     @on(Table.Opened)
     def _open(self, event: Table.Opened) -> None:
