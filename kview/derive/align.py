@@ -48,9 +48,12 @@ def same(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return a is b or (a.shape == b.shape and bool(np.array_equal(a, b)))
 
 
-def _map(before: Iterable[tuple[Any, ...]], now: Iterable[tuple[Any, ...]]) -> list[int]:
+def _map(before: Iterable[tuple[Any, ...]], now: Iterable[tuple[Any, ...]], size: int) -> Longs:
+    """Return the row in `before` of each of the `size` keys in `now`, −1 if it is not there."""
     at = {key: row for row, key in enumerate(before)}
-    return [at.get(key, -1) for key in now]
+    if not at:
+        return np.full(size, -1, np.int64)
+    return np.fromiter((at.get(key, -1) for key in now), np.int64, size)
 
 
 def align_partitions(before: Partitions, now: Partitions) -> Alignment:
@@ -61,11 +64,11 @@ def align_partitions(before: Partitions, now: Partitions) -> Alignment:
             return Alignment(None, len(now))
         rows = np.arange(len(now), dtype=np.int64)
     else:
-        keys = _map(
+        rows = _map(
             zip(before.topic, before.partition.tolist(), strict=True),
             zip(now.topic, now.partition.tolist(), strict=True),
+            len(now),
         )
-        rows = np.array(keys, np.int64)
     ids_before = before.topic_id[rows] if len(before) else np.empty(len(now), object)
     other_id = (ids_before != now.topic_id) & (ids_before != "") & (now.topic_id != "")
     return Alignment(np.where(other_id, -1, rows), len(now))
@@ -79,11 +82,12 @@ def align_offsets(before: Offsets | OldestUnread, now: Offsets) -> Alignment:
         and same(before.group, now.group)
     ):
         return Alignment(None, len(now))
-    keys = _map(
+    rows = _map(
         zip(before.group, before.topic, before.partition.tolist(), strict=True),
         zip(now.group, now.topic, now.partition.tolist(), strict=True),
+        len(now),
     )
-    return Alignment(np.array(keys, np.int64), len(now))
+    return Alignment(rows, len(now))
 
 
 def partition_rows(offsets: Offsets | ShareOffsets, partitions: Partitions) -> Longs:
