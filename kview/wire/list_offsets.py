@@ -15,7 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.wire.kafka_internals import Message
-from kview.wire.primitives import INT16, INT32, MalformedBytes, Reader, array_length, string
+from kview.wire.primitives import INT16, INT32, MalformedBytes, Reader
 
 API_KEY = 2
 LATEST = -1
@@ -101,8 +101,11 @@ def request(
     if version >= _EPOCHS_FROM:
         records["epoch"] = -1
     rows, size = records.tobytes(), layout.itemsize
-    for (topic, _), (begin, end) in zip(topics, pairwise((0, *ends)), strict=True):
-        parts += (string(topic), array_length(end - begin), rows[begin * size : end * size])
+    begin = 0
+    for (topic, _), end in zip(topics, ends, strict=True):
+        name = topic.encode()
+        parts += (INT16.pack(len(name)), name, INT32.pack(end - begin), rows[begin * size : end * size])
+        begin = end
     return Message(API_KEY, version, False, b"".join(parts), lambda data: decode(version, data))
 
 

@@ -36,7 +36,7 @@ class BrokerAddress(Struct, frozen=True):
     rack: str
 
 
-class TopicRow(Struct, frozen=True):
+class TopicRow(Struct, frozen=True, gc=False):
     """A topic of an answer.
 
     Its `count` partitions start at index `first` of `Topics.partitions`.
@@ -50,7 +50,7 @@ class TopicRow(Struct, frozen=True):
     count: int
 
 
-class PartitionRow(Struct, frozen=True):
+class PartitionRow(Struct, frozen=True, gc=False):
     """A partition of an answer."""
 
     error: int
@@ -146,13 +146,14 @@ def _walk(data: bytes, position: int, count: int, out: list[PartitionRow]) -> in
             isr = data[lists + 1 + 4 * replicas] - 1
             offline = data[lists + 2 + 4 * (replicas + isr)] - 1
             row = _row(replicas, isr, offline)
-            error, partition, leader, epoch, *ids, tags = row.unpack_from(data, position)
-            if tags:
-                raise MalformedBytes(f"tagged fields of partition {partition}")
+            values = row.unpack_from(data, position)
+            if values[-1]:
+                raise MalformedBytes(f"tagged fields of partition {values[1]}")
             position += row.size
-            both = replicas + isr
-            lists_of = tuple(ids[:replicas]), tuple(ids[replicas:both]), tuple(ids[both:])
-            out.append(PartitionRow(error, partition, leader, epoch, *lists_of))
+            isr_at = 4 + replicas
+            offline_at = isr_at + isr
+            lists_of = values[4:isr_at], values[isr_at:offline_at], values[offline_at:-1]
+            out.append(PartitionRow(*values[:4], *lists_of))
     except (IndexError, struct.error) as cut:
         raise MalformedBytes(f"{count} partitions end early") from cut
     return position

@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from kafka.protocol.admin.groups import DescribeGroupsRequest
-from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kview.model.states import GroupType
 from kview.model.units import CONNECTOR_TASK, UNKNOWN_ID
@@ -54,13 +53,15 @@ def _classic_request(names: Sequence[str]) -> Any:
 def _owned_partitions(assignment: bytes) -> Owned | None:
     """Decode a consumer's assignment (ConsumerProtocolAssignment) into topics and partitions.
 
-    Returns None if the bytes are not valid.
+    Returns None if the bytes are not valid. Every version begins with these fields.
     """
+    reader = Reader(assignment)
     try:
-        decoded = ConsumerProtocolAssignment.decode(assignment)
-    except (ValueError, TypeError, struct.error):
+        if reader.int16() < 0:
+            return None
+        return tuple((sys.intern(reader.string()), reader.int32s()) for _ in range(reader.array_length()))
+    except MalformedBytes:
         return None
-    return tuple((sys.intern(t.topic), tuple(t.partitions)) for t in decoded.assigned_partitions)
 
 
 def _read_classic(entry: Any) -> GroupDescription:

@@ -9,7 +9,7 @@ every partition.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -115,11 +115,12 @@ def list_offsets(call: Call) -> Steps:
     by_topic = list(_merged(asked.topics).items()) if merges else asked.topics
     pieces = [INT32.pack(0) if version >= 2 else b"", array_length(len(by_topic), flexible)]
     authorizes = call.cluster.authorizer is not None
-    latest = call.cluster.records.latest_offsets(
-        call.broker, asked.replica_id == DEBUGGING_REPLICA, asked.committed
-    )
-    done = 0
+    answer, done = _answers(call, asked), 0
     for name, rows in by_topic:
+        done += 1
+        if done >= ROWS_PER_STEP:
+            done = 0
+            yield
         pieces.append(string(name, flexible))
         if authorizes and not call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
             refused = OffsetResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -131,23 +132,23 @@ def list_offsets(call: Call) -> Steps:
         pieces.append(array_length(len(rows) + len(twice), flexible))
         pieces += [pack_partition(version, index, OffsetResult(ErrorCode.INVALID_REQUEST)) for index in twice]
         if name in topics:
-            yield from _rows(call, asked, name, rows, latest, pieces)
+            for row in rows:
+                pieces.append(answer(name, row))
+                done += 1
+                if row[2] >= 0 or done >= ROWS_PER_STEP:
+                    done = 0
+                    yield
         else:
             unknown = OffsetResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             pieces += [pack_partition(version, index, unknown) for index, _, _ in rows]
         if flexible:
             pieces.append(b"\0")
-        done += 1 + len(rows)
-        if done >= ROWS_PER_STEP:
-            done = 0
-            yield
     if flexible:
         pieces.append(b"\0")
     call.answer_packed(pieces)
 
 
 Rows = Sequence[tuple[int, int, int]]
-Latest = Callable[[str, int], tuple[int, int] | None]
 
 
 def _merged(topics: Sequence[tuple[str, Rows]]) -> Mapping[str, Rows]:
@@ -176,37 +177,33 @@ def _unique_of_all(
     return once, [row[0] for row in rows if times[topic, row[0]] > 1]
 
 
-def _rows(
-    call: Call, asked: Asked, topic: str, rows: Rows, latest: Latest, pieces: list[bytes]
-) -> Iterator[None]:
-    """Add the answer for each row of a topic to `pieces`.
+def _answers(call: Call, asked: Asked) -> Callable[[str, tuple[int, int, int]], bytes]:
+    """Return a function that answers a row of a topic.
 
     Almost every row asks for the latest offset without an epoch, and that is answered without an object.
     """
-    version, records = call.version, call.cluster.records
+    version, records, broker = call.version, call.cluster.records, call.broker
     replica_id, committed = asked.replica_id, asked.committed
+    latest = records.latest_offsets(broker, replica_id == DEBUGGING_REPLICA, committed)
     tags = b"\0" if version >= 6 else b""
     pack = _PARTITION_V4.pack
-    for done, (index, epoch, timestamp) in enumerate(rows, start=1):
-        if (
-            timestamp == LATEST
-            and epoch < 0
-            and version >= 4
-            and (newest := latest(topic, index)) is not None
-        ):
-            offset, leader_epoch = newest
-            pieces.append(pack(index, 0, -1, offset, leader_epoch) + tags)
+
+    def answer(topic: str, row: tuple[int, int, int]) -> bytes:
+        index, epoch, timestamp = row
+        if timestamp == LATEST and epoch < 0 and version >= 4:
+            newest = latest(topic, index)
+            if newest is not None:
+                return pack(index, 0, -1, *newest) + tags
+        if timestamp < 0 and version < MEANT_FROM.get(timestamp, NEVER):
+            result = OffsetResult(ErrorCode.UNSUPPORTED_VERSION)
+        elif timestamp in TIERED:
+            result = OffsetResult(ErrorCode.NONE)
         else:
-            if timestamp < 0 and version < MEANT_FROM.get(timestamp, NEVER):
-                result = OffsetResult(ErrorCode.UNSUPPORTED_VERSION)
-            elif timestamp in TIERED:
-                result = OffsetResult(ErrorCode.NONE)
-            else:
-                at = EARLIEST if timestamp == EARLIEST_LOCAL else timestamp
-                result = records.list_offset(call.broker, topic, index, at, replica_id, epoch, committed)
-            pieces.append(pack_partition(version, index, result))
-        if timestamp >= 0 or not done % ROWS_PER_STEP:
-            yield
+            at = EARLIEST if timestamp == EARLIEST_LOCAL else timestamp
+            result = records.list_offset(broker, topic, index, at, replica_id, epoch, committed)
+        return pack_partition(version, index, result)
+
+    return answer
 
 
 def pack_partition(version: int, index: int, result: OffsetResult) -> bytes:
