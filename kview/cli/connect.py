@@ -143,6 +143,7 @@ def _shown(
         target.security,
         target.security_now,
         not display.no_records,
+        lags_first=not display.once,
     )
     opening = target.unused_properties()
     return Shown(source=source, name=target.called, display=display, opening=opening, hook=hook)

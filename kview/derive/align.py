@@ -96,8 +96,10 @@ def partition_rows(offsets: Offsets | ShareOffsets, partitions: Partitions) -> L
 
 
 def rows_at(table: Partitions, topics: NDArray[Any], partitions: NDArray[Any]) -> Longs:
-    """Return the row of each (topic, partition), −1 if there is none. Quick if equal topics stand
-    together."""
+    """Return the row of each (topic, partition), −1 if there is none. Quick if equal topics stand together.
+
+    As with `positions`, partitions that are not in ascending order may not be found.
+    """
     if not len(topics):
         return np.empty(0, np.int64)
     first, last = runs(table.topic)

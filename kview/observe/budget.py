@@ -73,6 +73,8 @@ class Budget:
 
     def __init__(self, settings: ObserveSettings) -> None:
         self._settings = settings
+        self.lags_first = settings.lags_first
+        """Whether lags come first. Not any more after the first observation."""
         self._whole: tuple[Any, Shares] = (None, {})
         self._preferred: tuple[tuple[str, Ids], ...] = ()
 
@@ -90,21 +92,21 @@ class Budget:
         """Return what to ask each broker in that observation, and whether that covers all partitions.
 
         There is nothing to ask in observations that are skipped to stay within the budget of requests.
-        Partitions led by a `failing` broker count as important. The first observation of a big cluster is
-        brief, so that its lags are seen soon.
+        Partitions led by a `failing` broker count as important.
         """
         chosen = self._chosen_rows(at, sequence, failing)
         parts = self._all(at) if chosen is None else shares(at, chosen)
         per_observation = max(1.0, self._settings.requests_per_second * self._settings.interval_s)
-        if sequence == 0 and self.is_big(at):
+        if self.is_brief(at):
             nothing = np.empty(0, np.intp)
             parts = {broker: Share(at, share.leads, nothing, True) for broker, share in parts.items()}
         skipped = sequence % int(np.ceil(3 * len(parts) / per_observation) or 1)
         return {} if skipped else parts, chosen is None
 
-    def is_big(self, at: Layout) -> bool:
-        """Return whether reading all of a cluster takes so long that what matters most comes first."""
-        return _cost_bytes(at) > BIG_BYTES
+    def is_brief(self, at: Layout) -> bool:
+        """Return whether to read only what lags need: this is the first observation, reading all would take
+        long, and somebody waits for the lags."""
+        return self.lags_first and _cost_bytes(at) > BIG_BYTES
 
     def _all(self, at: Layout) -> Shares:
         key, parts = self._whole

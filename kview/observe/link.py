@@ -35,8 +35,9 @@ MOST_BYTES_AN_ANSWER = 256 * 1024 * 1024
 STALE_S = 0.9
 """A broker that owes an answer for this long is late. It gets no more requests until the answer arrives."""
 A_BYTE_S = 4e-6
-"""How much longer a broker may owe an answer for each byte of the request, which is about 0.1 ms for each
-partition: a busy broker that is asked for 9,000 at once is not silent."""
+MOST_LONGER_S = 1.5
+"""How much longer a broker may owe an answer for each byte of the request, and at most. A partition takes 16
+bytes and a part of its topic's name: a busy broker that is asked for 9,000 at once is not silent."""
 MOST_WAITING = 8
 """Limit of requests in flight per link. An observation sends at most six, and more would pile up at a slow
 broker."""
@@ -91,7 +92,7 @@ class Link:
         self._connection: Connection | None = None
         self._waiting: dict[int, tuple[float, int, float]] = {}
         """The time each request in flight was sent, oldest first, in monotonic seconds and in epoch ms, and
-        for how many seconds it may be owed."""
+        for how many seconds its answer may be owed."""
         self._numbers = count()
         self._progress_s = 0.0
         self._watching = False
@@ -155,8 +156,8 @@ class Link:
         """Move the times to the new clock."""
         jump.move(self, "answered_ms", "failing_since_ms", "accepted_ms", "_suspect_ms")
         self._waiting = {
-            number: (at_s, jump.time(at_ms), owed_s)
-            for number, (at_s, at_ms, owed_s) in self._waiting.items()
+            number: (at_s, jump.time(at_ms), allowed_s)
+            for number, (at_s, at_ms, allowed_s) in self._waiting.items()
         }
 
     def probe(self) -> None:
@@ -217,8 +218,9 @@ class Link:
             number = next(self._numbers)
             if not self._waiting:
                 self._progress_s = now_s
-            owed_s = self._silence_s + A_BYTE_S * (request.size if isinstance(request, Message) else 0)
-            self._waiting[number] = (now_s, self._loop.clock_ms(), owed_s)
+            size = request.size if isinstance(request, Message) else 0
+            allowed_s = self._silence_s + min(MOST_LONGER_S, A_BYTE_S * size)
+            self._waiting[number] = (now_s, self._loop.clock_ms(), allowed_s)
             self._loop.meter.requests += 1
             self._watch()
             try:
@@ -337,8 +339,8 @@ class Link:
         connection = self._connection
         if not self._waiting or connection is None or not connection.connected:
             return
-        _, _, owed_s = next(iter(self._waiting.values()))
-        left_s = self._progress_s + owed_s - self._loop.monotonic()
+        _, _, allowed_s = next(iter(self._waiting.values()))
+        left_s = self._progress_s + allowed_s - self._loop.monotonic()
         if left_s > 0:
             self._watching = True
             self._loop.net.call_later(left_s, self._check)

@@ -260,7 +260,9 @@ class Observer:
         self._links.open()
         self._update_brokers()
         details = self._groups.details(self._links.askable())
-        await self._phase(details, FIRST_LAGS_S if self._is_brief() else self._settings.phase_s)
+        await self._phase(
+            details, FIRST_LAGS_S if self._budget.is_brief(self._state.layout) else self._settings.phase_s
+        )
         requests.ends_asked = True
         await self._ask_offsets(began_ms)
         self._probes.plan(self._links.fast, self._settings.interval_s)
@@ -279,6 +281,7 @@ class Observer:
                 self._loop.monotonic() + FIRST_SLOW_S,
             )
         snapshot = self._snapshot(began_ms)
+        self._budget.lags_first = False
         self._sequence += 1
         return snapshot
 
@@ -333,11 +336,7 @@ class Observer:
 
     def _step_slow_lane(self) -> None:
         healthy, askable = self._links.healthy(), self._links.askable()
-        self._slow.step(healthy, askable, self._links.source, self._is_brief())
-
-    def _is_brief(self) -> bool:
-        """Return whether this observation reads only what lags need, and waits for it."""
-        return self._sequence == 0 and self._budget.is_big(self._state.layout)
+        self._slow.step(healthy, askable, self._links.source, self._budget.is_brief(self._state.layout))
 
     def _find_cluster_again(self) -> None:
         """Ask the bootstrap servers again, because no known broker answers and addresses may have changed."""
@@ -369,7 +368,9 @@ class Observer:
         matters = self._offsets.starts_near_commits(self._sequence)
         await self._phase(self._offsets.followers(shares), self._settings.offsets_phase_s)
         if self._state.still(layout):  # or metadata that came late have other partitions: next time
-            within_s = FIRST_LAGS_S if self._is_brief() else self._settings.offsets_phase_s
+            within_s = (
+                FIRST_LAGS_S if self._budget.is_brief(self._state.layout) else self._settings.offsets_phase_s
+            )
             await self._phase(self._offsets.leaders(shares, matters, began_ms), within_s)
 
     def _update_brokers(self) -> None:

@@ -10,6 +10,9 @@ class ObserveSettings(Struct, frozen=True):
     """
 
     interval_s: float = 1.0
+    lags_first: bool = False
+    """Whether the first observation of a big cluster reads only what lags need, so that a screen shows them
+    soon."""
     silence_s: float = 1.5
     """A broker that owes an answer for this long and sends nothing is silent. Slow brokers answer in 0.2
     s."""

@@ -86,6 +86,8 @@ class SlowLane(Struct):
     """The offline replicas in the last metadata."""
     _due_topics: list[str] = field(default_factory=list)
     """The topics whose settings are due and have not been asked for."""
+    _asked_topics: set[str] = field(default_factory=set)
+    """The topics whose settings have been asked for and not been answered."""
     _troubled_of: tuple[object, object] = (None, None)
     _troubled: frozenset[str] = frozenset()
     """The topics in trouble, of this layout and these reassignments."""
@@ -108,7 +110,7 @@ class SlowLane(Struct):
 
         `answering` are the brokers that answer other requests at all, so that a missing answer is not their
         fault. `source` is the broker that is asked for Metadata. With `is_brief`, nothing is asked for that
-        grows with the number of topics.
+        grows with the number of topics, but settings of topics in trouble.
         """
         self._is_brief = is_brief
         self._healthy, self._answering, self._source = healthy, frozenset(answering), source
@@ -162,8 +164,7 @@ class SlowLane(Struct):
         """Send a due request to every free broker. Also called when a broker becomes free."""
         anyone = [self._source, *(b for b in self._healthy if b != self._source)]
         self._anyone(Part.QUORUM, anyone, apis.DESCRIBE_QUORUM, self._quorum)
-        if not self._is_brief:
-            self._anyone(Part.CONFIGS, anyone, apis.DESCRIBE_CONFIGS, self._topic_configs)
+        self._anyone(Part.CONFIGS, anyone, apis.DESCRIBE_CONFIGS, self._topic_configs)
         knowing = self._knowing(anyone)
         self._anyone(Part.REASSIGNMENTS, knowing, apis.LIST_PARTITION_REASSIGNMENTS, self._reassignments)
         self._anyone(Part.ELR, anyone, apis.DESCRIBE_TOPIC_PARTITIONS, self._elr)
@@ -295,7 +296,7 @@ class SlowLane(Struct):
 
     def _wanted(self, part: Part) -> bool:
         if part == Part.CONFIGS:
-            return bool(self._due_topics)
+            return any(topic in self.state.layout.first for topic in self._due_topics)
         if part == Part.ELR:
             return bool(elr.wanting(self.state.layout, self.state.min_isr()).any())
         return True
@@ -426,7 +427,10 @@ class SlowLane(Struct):
         near_ms = now_ms - int(settings.near_configs_s * 1000)
         in_turn_ms = max(oldest_ms, now_ms - int(turns * settings.near_configs_s * 1000))
         near = dict.fromkeys(troubled, in_turn_ms) | dict.fromkeys(self.in_sight, near_ms)
-        self._due_topics = configs.due_topics(state.layout, state.settings, oldest_ms, near)
+        due = configs.due_topics(state.layout, state.settings, oldest_ms, near)
+        if self._is_brief:
+            due = [topic for topic in due if topic in troubled][: configs.TOPICS_A_REQUEST]
+        self._due_topics = [topic for topic in due if topic not in self._asked_topics]
 
     def _troubled_topics(self) -> frozenset[str]:
         of = self.state.layout, self.state.reassignments
@@ -435,21 +439,28 @@ class SlowLane(Struct):
         return self._troubled
 
     async def _topic_configs(self, link: Link, broker: int) -> None:
-        layout, due = self.state.layout, self._due_topics
-        names = [name for name in due[: configs.TOPICS_A_REQUEST] if name in layout.first]
-        del due[: configs.TOPICS_A_REQUEST]
-        answer, at_ms = await link.ask(configs.topics_request(names))
+        layout = self.state.layout
+        due = [topic for topic in self._due_topics if topic in layout.first]
+        asked, self._due_topics = due[: configs.TOPICS_A_REQUEST], due[configs.TOPICS_A_REQUEST :]
+        names = set(asked)
+        self._asked_topics |= names
+        try:
+            answer, at_ms = await link.ask(configs.topics_request(asked))
+        finally:
+            self._asked_topics -= names
         answered = configs.topic_settings(answer)
+        unauthorized = configs.unauthorized(answer)
+        if not answered.keys() | unauthorized.keys() <= names:
+            raise Refused(Cause(FailureKind.MALFORMED))
         for name, settings in answered.items():
             row, _ = layout.first[name]
             self.state.settings[name] = configs.TopicSettings.after(
                 self.state.settings.get(name), layout.topic_id[row], settings, at_ms
             )
-        unauthorized = configs.unauthorized(answer)
         for name, code in unauthorized.items():
             row, _ = layout.first[name]
             self.state.settings[name] = configs.TopicSettings(layout.topic_id[row], (), at_ms, code)
-        if not answered.keys() | unauthorized.keys() >= set(names):
+        if answered.keys() | unauthorized.keys() != names:
             raise Refused(Cause(FailureKind.INCOMPLETE))
         known = map(self.state.settings.get, self.state.layout.first)
         if code := next((each.error_code for each in known if each is not None and each.error_code), 0):

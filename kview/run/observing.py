@@ -113,11 +113,13 @@ class ConnectedSource:
         security: Security = PLAINTEXT,
         reread: Callable[[], Security] | None = None,
         with_records: bool = True,
+        lags_first: bool = False,
     ) -> None:
         """`reread` returns the security settings as their files have them now.
 
-        Without `with_records`, no record is ever fetched.
+        Without `with_records`, no record is ever fetched. `lags_first` is that of `ObserveSettings`.
         """
+        self._lags_first = lags_first
         self._with_records = with_records
         self._security = security
         self._reread = reread
@@ -136,7 +138,7 @@ class ConnectedSource:
         from kview.observe.observer import Observer, ObserveSettings
 
         self.close()
-        settings = ObserveSettings(interval_s=self._interval_s)
+        settings = ObserveSettings(interval_s=self._interval_s, lags_first=self._lags_first)
         observer = Observer(
             self._bootstrap_servers,
             settings,

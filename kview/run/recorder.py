@@ -216,6 +216,8 @@ class Recorder:
         self._offered = 0
         self._thread = RecordingThread(self._new_writer, self._notify)
         self._started = False
+        self._is_kept = False
+        """Whether what is recorded is to be kept."""
         self._closed = False
         self._uploading: Uploading | None = None
         self._on_notice: Callable[[Notice], None] = lambda notice: None
@@ -261,6 +263,7 @@ class Recorder:
         """
         if self.stopped is not None:
             return Notice(NoticeKind.NOT_KEPT, {"error": self.stopped})
+        self._is_kept = True
         if not self._started or not self._thread.ask(lambda writer: self._keep(name)):
             return Notice(NoticeKind.RECORDING_BUSY)
         return None
@@ -289,7 +292,8 @@ class Recorder:
     def _new_writer(self) -> Writes | None:
         self._shown.wait()
         is_over = self._ending.wait(self._starts_after_s)
-        if is_over and self._record.folder is None and self._offered < 2:
+        is_wanted = self._record.folder is not None or self._is_kept
+        if is_over and not is_wanted and self._offered < 2:
             return None  # nobody looks back at one observation, and the end would wait for pyarrow's import
         import_arrow()
         writer = self._ring() if self._record.folder is None else self._recording(self._record.folder)

@@ -152,8 +152,9 @@ def _walk(data: bytes, position: int, count: int, out: list[PartitionRow]) -> in
             position += row.size
             isr_at = 4 + replicas
             offline_at = isr_at + isr
+            error, partition, leader, epoch = values[:4]
             lists_of = values[4:isr_at], values[isr_at:offline_at], values[offline_at:-1]
-            out.append(PartitionRow(*values[:4], *lists_of))
+            out.append(PartitionRow(error, partition, leader, epoch, *lists_of))
     except (IndexError, struct.error) as cut:
         raise MalformedBytes(f"{count} partitions end early") from cut
     return position

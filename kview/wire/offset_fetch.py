@@ -111,7 +111,8 @@ def _of_groups(
 ) -> tuple[GroupCommits, ...]:
     """Return the commits of (group, error, its topics with their numbers of records).
 
-    The arrays are parts of three large ones, and groups share those that are equal.
+    Groups share arrays that are equal. None is a part of a larger one, which would stay for as long as a group
+    keeps its commits.
     """
     partitions, errors = records["partition"].astype(np.int32), records["error"].astype(np.int16)
     offsets = records["offset"].astype(np.int64)
@@ -121,9 +122,11 @@ def _of_groups(
         commits = []
         for topic, count in topics:
             end = begin + count
-            both = partitions[begin:end], errors[begin:end]
-            partition, code = shared.setdefault(both[0].tobytes() + both[1].tobytes(), both)
-            commits.append(TopicCommits(topic, partition, offsets[begin:end], code))
+            key = partitions[begin:end].tobytes() + errors[begin:end].tobytes()
+            if key not in shared:
+                shared[key] = partitions[begin:end].copy(), errors[begin:end].copy()
+            partition, code = shared[key]
+            commits.append(TopicCommits(topic, partition, offsets[begin:end].copy(), code))
             begin = end
         out.append(GroupCommits(group, error, tuple(commits)))
     return tuple(out)

@@ -232,7 +232,7 @@ def dashboard(world: World, state: str) -> None:
         line("first data on the screen, wall", time.monotonic() - terminal.began_s, "s", 3.0)
         line("  CPU until then", cpu_s([terminal.pid]), "s")
         terminal.wait_for_text(A_TIME, PATIENCE_S)
-        line("lags in time on the screen, wall", time.monotonic() - terminal.began_s, "s")
+        line("lags in time on the screen, wall", time.monotonic() - terminal.began_s, "s", 10.0)
         settle(terminal, 10.0)
         began_s, began_cpu_s = time.monotonic(), cpu_s([terminal.pid])
         settle(terminal, WATCHED_S)

@@ -46,6 +46,21 @@ def test_a_view_depends_on_the_look_back_alone(seeded: bool) -> None:
         assert not list(unlike(forgetful(whole), forgetful(part))), last
 
 
+def test_many_at_once_are_the_same_as_one_after_another() -> None:
+    state, one_by_one = State(), []
+    snapshots = [frozen(each) for each in crash_script(4, healthy_s=5, silent_s=12, after_s=6)]
+    for snapshot in snapshots:
+        state, view = step(state, snapshot)
+        one_by_one.append(view)
+    for begin in (0, 8):
+        before, _ = fold_on(State(), snapshots[:begin]) if begin else (State(), None)
+        carried, last = fold_on(before, snapshots[begin:-2])
+        assert not list(unlike(one_by_one[-3], last))
+        for snapshot, expected in zip(snapshots[-2:], one_by_one[-2:], strict=True):
+            carried, view = step(carried, snapshot)
+            assert not list(unlike(expected, view)), "what is carried on is the same, too"
+
+
 def test_less_than_the_look_back_is_not_enough() -> None:
     """The test above can fail: without the crash in the window its events are missing."""
     snapshots = long_script(lean_world())

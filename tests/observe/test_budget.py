@@ -54,14 +54,15 @@ def test_they_are_also_read_while_much_of_the_cluster_is_under_replicated() -> N
 
 def test_the_first_observation_of_a_big_cluster_reads_what_lags_need(monkeypatch: pytest.MonkeyPatch) -> None:
     at = one_topic()
-    budget = Budget(ObserveSettings())
-    assert not budget.is_big(at)
+    budget = Budget(ObserveSettings(lags_first=True))
+    assert not budget.is_brief(at)
     whole, _ = budget.shares(at, 0, [])
     monkeypatch.setattr(budget_module, "BIG_BYTES", BYTES_A_READING * 4 * PARTITIONS - 1)
-    assert budget.is_big(at)
+    assert budget.is_brief(at) and not Budget(ObserveSettings()).is_brief(at)
     first, is_whole = budget.shares(at, 0, [])
     assert is_whole and first.keys() == whole.keys()
     for broker, share in first.items():
         assert share.briefly and share.leads is whole[broker].leads and not len(share.follows)
-    later, _ = budget.shares(at, 1, [])
+    budget.lags_first = False
+    later, _ = budget.shares(at, 0, [])
     assert len(later[1].follows) == PARTITIONS and not any(share.briefly for share in later.values())

@@ -65,7 +65,7 @@ def test_what_lags_need_of_a_big_cluster_is_read_first_and_the_rest_soon(
     cluster: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(budget, "BIG_BYTES", 0)
-    with observing(cluster.addresses, ObserveSettings(interval_s=0.5)) as observer:
+    with observing(cluster.addresses, ObserveSettings(interval_s=0.5, lags_first=True)) as observer:
         first = observer.observe()
         assert (first.partitions.high_watermark != UNKNOWN).all()
         assert (first.partitions.log_start == UNKNOWN).all() and (

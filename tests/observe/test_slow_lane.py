@@ -1,9 +1,10 @@
 """The slow lane: when a request that a broker forwards counts as unanswered."""
 
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from types import coroutine
 from typing import cast
 
 import numpy as np
@@ -222,6 +223,8 @@ class ConfigLink(StillLink):
     """The topics, or the brokers, of each request."""
     hidden: Collection[str] = ()
     """The topics whose settings kview may not see."""
+    besides: Sequence[str] = ()
+    """What it tells without being asked."""
 
     async def ask(self, request: DescribeConfigsRequest) -> tuple[object, int]:
         """Answer at once."""
@@ -233,14 +236,15 @@ class ConfigLink(StillLink):
                 error_code=29 if resource.resource_name in self.hidden else 0,
                 error_message=None,
                 resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
+                resource_name=name,
                 configs=[
-                    entry(name=name, value=self.values.get(name, ""), read_only=False, config_source=1,
+                    entry(name=key, value=self.values.get(key, ""), read_only=False, config_source=1,
                           is_sensitive=False, synonyms=[])
-                    for name in resource.configuration_keys
+                    for key in resource.configuration_keys
                 ],
             )
             for resource in request.resources
+            for name in (resource.resource_name, *self.besides)
         ]  # fmt: skip
         return DescribeConfigsResponse(throttle_time_ms=0, results=made), self.loop.clock_ms()
 
@@ -311,6 +315,75 @@ def test_topics_that_kview_may_not_see_hold_back_no_others_and_are_said() -> Non
     reading.link.hidden = ()
     reading.after(65)
     assert not reading.state.failures and reading.state.min_isr().tolist() == [2, 2]
+
+
+def test_of_a_big_cluster_the_settings_of_topics_in_trouble_are_read_first() -> None:
+    names = ["orders", "payments", "returns"]
+    reading = Reading(topics_of(names, short=["returns"]))
+    reading.lane.step([0], [0], 0, is_brief=True)
+    assert ["returns"] in reading.link.asked and not any("orders" in asked for asked in reading.link.asked)
+    assert reading.after(1) == [["orders", "payments"]]
+
+
+def test_settings_that_nobody_asked_for_are_no_answer() -> None:
+    reading = Reading(topics_of(["orders"]))
+    reading.link.besides = ["never heard of"]
+    reading.after(1)
+    assert reading.state.failures[Part.CONFIGS, NO_BROKER].kind is FailureKind.MALFORMED
+    assert not reading.state.settings
+    reading.link.besides = ()
+    reading.after(5)
+    assert not reading.state.failures and list(reading.state.settings) == ["orders"]
+
+
+@coroutine
+def pause() -> Iterator[None]:
+    yield
+
+
+class LateLink(ConfigLink):
+    """A connection whose answers come when the loop goes on."""
+
+    async def ask(self, request: DescribeConfigsRequest) -> tuple[object, int]:
+        answered = await super().ask(request)
+        await pause()
+        return answered
+
+
+@dataclass
+class LateLoop(StillLoop):
+    """A clock that is set by hand. What is sent is answered later."""
+
+    waiting: list[Coroutine[object, None, None]] = field(default_factory=list)
+
+    def spawn(self, task: Callable[[], Coroutine[object, None, None]]) -> None:  # type: ignore[override]
+        """Send the request."""
+        sent = task()
+        sent.send(None)
+        self.waiting.append(sent)
+
+    def go_on(self) -> None:
+        """Let the answers come that are due."""
+        due, self.waiting = self.waiting, []
+        for sent in due:
+            with suppress(StopIteration):
+                sent.send(None)
+
+
+def test_settings_that_are_on_their_way_are_not_asked_for_again() -> None:
+    names = [f"t{number:04}" for number in range(2 * TOPICS_A_REQUEST)]
+    loop = LateLoop()
+    link = LateLink(loop=loop)
+    lane = SlowLane(
+        cast(Loop, loop), ObserveSettings(), State(layout=topics_of(names)), {0: cast(Link, link)}
+    )
+    for _ in range(4):
+        lane.step([0], [0], 0)
+        loop.now_s += 1.0
+        lane.step([0], [0], 0)
+        loop.go_on()
+    asked = [each for each in link.asked if each != ["0"]]
+    assert asked == [names[:TOPICS_A_REQUEST], names[TOPICS_A_REQUEST:]]
 
 
 def test_many_topics_in_trouble_take_turns() -> None:

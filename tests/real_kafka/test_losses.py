@@ -56,7 +56,12 @@ def own_kafka(real_kafka_factory: ClusterFactory) -> RealKafka:
 
 @pytest.fixture
 def real_kafka(own_kafka: RealKafka) -> RealKafka:
-    """Three brokers with two log directories each, all up and in sync."""
+    """Three brokers with two log directories each, all up and in sync, whatever the last test left."""
+    node = own_kafka.nodes[0]
+    if can_fail(node).is_file():
+        repair(node)
+        if node.process is not None:
+            own_kafka.stop(node.id)
     own_kafka.heal()
     return own_kafka
 

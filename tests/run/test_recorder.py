@@ -11,6 +11,7 @@ import pytest
 from kview.derive.fold import State, step
 from kview.derive.view import View
 from kview.errors import BadUse
+from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
 from kview.recording.reader import Recording
 from kview.recording.writer import RecordingWriter
@@ -88,18 +89,21 @@ def test_a_recorder_that_is_held_begins_late_and_leaves_nothing_out(
     assert_all_equal(all_of(Recording.open(tmp_path / "r")), written[:early])
 
 
-@pytest.mark.parametrize("observations", [1, 2])
-def test_one_observation_alone_is_not_kept_for_looking_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, observations: int
+@pytest.mark.parametrize(("observations", "name"), [(1, ""), (2, ""), (1, "mine")])
+def test_one_observation_alone_is_not_recorded_for_looking_back_unless_it_is_to_be_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, observations: int, name: str
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    recorder = Recorder(Record())
+    recorder, notices = Recorder(Record()), list[Notice]()
     recorder.hold()
-    recorder.start(lambda notice: pytest.fail(str(notice)))
+    recorder.start(notices.append)
     for snapshot in ticking(observations):
         recorder.offer(snapshot, None)
+    if name:
+        assert recorder.keep(name) is None
     recorder.stop(PATIENCE_S)
-    assert (recorder.folder is not None) is (observations > 1)
+    assert (recorder.folder is not None) is (observations > 1 or bool(name))
+    assert [notice.kind for notice in notices] == [NoticeKind.KEPT] * bool(name)
 
 
 IMPORTS_ARROW = """

@@ -249,9 +249,8 @@ def _request_of(message: str) -> Callable[[Sequence[str]], Any]:
     """Return the function that asks with the message of that name for groups by name."""
 
     def request(names: Sequence[str]) -> Any:
-        from kview.wire import (
-            group_messages,
-        )  # a tenth of the observer's import, and not every cluster has any
+        # A tenth of the observer's import, and not every cluster has such groups.
+        from kview.wire import group_messages
 
         return getattr(group_messages, message)(group_ids=list(names), include_authorized_operations=False)
 

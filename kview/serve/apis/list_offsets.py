@@ -11,6 +11,7 @@ every partition.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from struct import Struct
+from struct import error as StructError
 from typing import Any, NamedTuple
 
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
@@ -61,26 +62,29 @@ def decode(version: int, frame: memoryview, begin: int) -> tuple[Asked, int] | N
     if not 2 <= version <= 5:
         return None
     data, row = bytes(frame[begin:]), _ROW_V4 if version >= 4 else _ROW_V2
-    replica_id, isolation, length = _HEAD.unpack_from(data)
-    if not 0 <= length <= MAX_ELEMENTS:
-        raise MalformedBytes(f"{length} topics")
-    at, left = _HEAD.size, MAX_ELEMENTS - length
-    topics = []
-    for _ in range(length):
-        (letters,) = INT16.unpack_from(data, at)
-        name_at, at = at + INT16.size, at + INT16.size + letters
-        (count,) = INT32.unpack_from(data, at)
-        rows_at, at = at + INT32.size, at + INT32.size + count * row.size
-        left -= count
-        if min(letters, count, left) < 0 or at > len(data):
-            raise MalformedBytes(f"{count} partitions after a name of {letters} bytes, up to {at}")
-        rows = list(row.iter_unpack(data[rows_at:at]))
-        topics.append(
-            (
-                data[name_at : name_at + letters].decode(),
-                rows if version >= 4 else [(index, NO_EPOCH, timestamp) for index, timestamp in rows],
+    try:
+        replica_id, isolation, length = _HEAD.unpack_from(data)
+        if not 0 <= length <= MAX_ELEMENTS:
+            raise MalformedBytes(f"{length} topics")
+        at, left = _HEAD.size, MAX_ELEMENTS - length
+        topics = []
+        for _ in range(length):
+            (letters,) = INT16.unpack_from(data, at)
+            name_at, at = at + INT16.size, at + INT16.size + letters
+            (count,) = INT32.unpack_from(data, at)
+            rows_at, at = at + INT32.size, at + INT32.size + count * row.size
+            left -= count
+            if min(letters, count, left) < 0 or at > len(data):
+                raise MalformedBytes(f"{count} partitions after a name of {letters} bytes, up to {at}")
+            rows = list(row.iter_unpack(data[rows_at:at]))
+            topics.append(
+                (
+                    data[name_at : name_at + letters].decode(),
+                    rows if version >= 4 else [(index, NO_EPOCH, timestamp) for index, timestamp in rows],
+                )
             )
-        )
+    except (StructError, UnicodeDecodeError) as error:
+        raise MalformedBytes(str(error)) from error
     return Asked(replica_id, isolation == READ_COMMITTED, topics), begin + at
 
 

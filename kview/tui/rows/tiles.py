@@ -214,7 +214,7 @@ def unwell(view: View, internal: bool) -> Unwell:
     return Unwell(table.replicas[out], table.replicas[counted & leaderless], internal)
 
 
-def broker_tile(view: View, copies: Unwell, at: int, kind: Kind, cells: int, now_ms: int) -> list[Line]:
+def broker_tile(view: View, ill: Unwell, at: int, kind: Kind, cells: int, now_ms: int) -> list[Line]:
     """Return the lines of a broker's tile: its state and latency, its traffic, its partitions and copies."""
     table, figures = view.snapshot.brokers, view.brokers
     now = brokers.state(table, figures, at, now_ms)
@@ -237,7 +237,7 @@ def broker_tile(view: View, copies: Unwell, at: int, kind: Kind, cells: int, now
         spark = Span(f" {sparkline(figures.in_series[at], room)}", series=0)
         lines.append(justified(line(spark), line(Span(f"{rate} ", Role.TEXT)), cells))
     if kind.lines > 2:
-        lines.append(_copies(view, copies, at, cells))
+        lines.append(_copies(view, ill, at, cells))
     return [_solid(pad(each, cells)) for each in lines] if is_solid(view, at) else lines
 
 
@@ -250,17 +250,17 @@ def _solid(spans: Line) -> Line:
     return tuple(Span(span.text, Role.ALERT) for span in spans)
 
 
-def _copies(view: View, unwell: Unwell, at: int, cells: int) -> Line:
+def _copies(view: View, ill: Unwell, at: int, cells: int) -> Line:
     """Return a sign for each partition that a broker leads and for each other copy, or their numbers.
 
     A copy of a partition without a leader is ✕, like what a silent broker leads.
     """
-    figures, internal, broker = view.brokers, unwell.internal, view.snapshot.brokers.id[at]
+    figures, internal, broker = view.brokers, ill.internal, view.snapshot.brokers.id[at]
     leads = int(figures.leads[at]) + (int(figures.leads_internal[at]) if internal else 0)
     copies = int(figures.replicas[at]) + (int(figures.replicas_internal[at]) if internal else 0)
     if min(leads, copies) < 0:
         return line(Span(f" {words.NONE}", Role.DIM))
-    dead, out = int((unwell.dead == broker).sum()), int((unwell.out == broker).sum())
+    dead, out = int((ill.dead == broker).sum()), int((ill.out == broker).sum())
     numbers = (
         (leads, glyphs.DEAD if is_solid(view, at) else glyphs.LEADER, Role.TEXT),
         (max(0, copies - leads - out - dead), glyphs.FOLLOWER, Role.DIM),
