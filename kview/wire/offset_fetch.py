@@ -111,8 +111,8 @@ def _of_groups(
 ) -> tuple[GroupCommits, ...]:
     """Return the commits of (group, error, its topics with their numbers of records).
 
-    Groups share arrays that are equal. None is a part of a larger one, which would stay for as long as a group
-    keeps its commits.
+    Groups share arrays that are equal. None is a part of a larger one, which would stay for as long as the
+    commits of any group.
     """
     partitions, errors = records["partition"].astype(np.int32), records["error"].astype(np.int16)
     offsets = records["offset"].astype(np.int64)
