@@ -61,6 +61,8 @@ FIRST_SLOW_S = 0.3
 complete."""
 FIRST_LAGS_S = 2.0
 """Longest time the first observation of a big cluster waits for commits, and then for high watermarks."""
+MANY_GROUPS = 1_000
+"""A cluster with more groups is big, too."""
 REBOOTSTRAP_S = 5.0
 """Pause between attempts to find the cluster again when none of its brokers answers."""
 
@@ -260,9 +262,7 @@ class Observer:
         self._links.open()
         self._update_brokers()
         details = self._groups.details(self._links.askable())
-        await self._phase(
-            details, FIRST_LAGS_S if self._budget.is_brief(self._state.layout) else self._settings.phase_s
-        )
+        await self._phase(details, self._patience_s(self._settings.phase_s))
         requests.ends_asked = True
         await self._ask_offsets(began_ms)
         self._probes.plan(self._links.fast, self._settings.interval_s)
@@ -368,10 +368,14 @@ class Observer:
         matters = self._offsets.starts_near_commits(self._sequence)
         await self._phase(self._offsets.followers(shares), self._settings.offsets_phase_s)
         if self._state.still(layout):  # or metadata that came late have other partitions: next time
-            within_s = (
-                FIRST_LAGS_S if self._budget.is_brief(self._state.layout) else self._settings.offsets_phase_s
-            )
+            within_s = self._patience_s(self._settings.offsets_phase_s)
             await self._phase(self._offsets.leaders(shares, matters, began_ms), within_s)
+
+    def _patience_s(self, usual_s: float) -> float:
+        """Return the longest wait for commits, and then for high watermarks. A first observation of many
+        partitions or groups waits longer than usual if somebody waits for the lags."""
+        of_many = self._budget.lags_first and len(self._state.groups) > MANY_GROUPS
+        return FIRST_LAGS_S if of_many or self._budget.is_brief(self._state.layout) else usual_s
 
     def _update_brokers(self) -> None:
         """Update the facts about brokers. Those that have just come back are retried at once and often."""

@@ -46,10 +46,10 @@ PRESSES = 40
 NO_ANSWER_S = 2.0
 INTERVAL_S = 3.0
 """The interval of kview: nine simulated brokers in one process need more than a second for their answers."""
-A_LAG = r"\d +≥?[\d,]+ +(?:–|≥?[\d.]+ m?s) +[▲●✕]"
+A_LAG = r"\d +≥?[\d,]+ +(?:–|≥?[\d.]+ m?s|≥?\d+ m \d+ s) +[▲●✕…]"
 """What the row of a group looks like once its lag is known: the end of its name, records, time if that is
-known, and a verdict."""
-A_TIME = r"\d +≥?[\d,]+ +≥?[\d.]+ m?s +[▲●✕]"
+known, and a verdict, or … until there is one."""
+A_TIME = r"\d +≥?[\d,]+ +(?:≥?[\d.]+ m?s|≥?\d+ m \d+ s) +[▲●✕…]"
 """What it looks like once its lag in time is known, too."""
 
 WATCHED_S = 20.0
