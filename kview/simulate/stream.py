@@ -414,14 +414,15 @@ def _in_batch(batch: bytes, head: BatchHeader, base: int, time_us: int, lowest: 
     skipped = max(0, lowest - base)
     if head.attributes & TIMESTAMP_TYPE:
         return base + skipped, _us(head.max_time_ms)
-    from kview.simulate.many_records import fields
-
     try:
         data, at = body(batch, head)
         if not skipped:  # as almost always, and much quicker
-            first_ms = head.base_time_ms + read_varint(data, read_varint(data, at, VARINT_BYTES)[1] + 1)[0]
-            if first_ms * 1000 >= time_us:
-                return base, first_ms * 1000
+            _, attributes_at = read_varint(data, at, VARINT_BYTES)  # after the length of the first record
+            delta, _ = read_varint(data, attributes_at + 1)
+            if (head.base_time_ms + delta) * 1000 >= time_us:
+                return base, (head.base_time_ms + delta) * 1000
+        from kview.simulate.many_records import fields
+
         deltas = fields(data, at, head.records).time_deltas
     except (Refused, MalformedBytes):
         return base + skipped, _us(head.base_time_ms)

@@ -15,7 +15,7 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from kview.wire.kafka_internals import Message
-from kview.wire.primitives import INT16, INT32, MalformedBytes, Reader
+from kview.wire.primitives import INT16, INT32, Reader
 
 API_KEY = 2
 LATEST = -1
@@ -114,23 +114,13 @@ def decode(version: int, data: memoryview) -> ListOffsetsAnswer:
     layout = _answer_type(version)
     reader = Reader(data)
     throttle_time_ms = reader.int32()
-    topics, at, body = reader.array_length(), reader.position, bytes(data)
-    names, counts, rows = [], [], []
-    try:
-        for _ in range(topics):  # thousands, so without a call or a view of the bytes for each value
-            (length,) = INT16.unpack_from(body, at)
-            begin, at = at + INT16.size, at + INT16.size + length
-            names.append(body[begin:at].decode())
-            (count,) = INT32.unpack_from(body, at)
-            begin, at = at + INT32.size, at + INT32.size + count * layout.itemsize
-            if length < 0 or count < 0 or at > len(body):
-                raise MalformedBytes(f"{count} partitions after a name of {length} bytes, up to {at}")
-            counts.append(count)
-            rows.append(body[begin:at])
-    except (struct.error, UnicodeDecodeError) as error:
-        raise MalformedBytes(str(error)) from error
-    Reader(data, at).end()
-    records = np.frombuffer(b"".join(rows), layout)
+    names, counts, parts = [], [], []
+    for name, rows in reader.rows_by_topic(reader.array_length(), layout.itemsize):
+        names.append(name)
+        counts.append(len(rows) // layout.itemsize)
+        parts.append(rows)
+    reader.end()
+    records = np.frombuffer(b"".join(parts), layout)
     return ListOffsetsAnswer(
         throttle_time_ms,
         tuple(names),

@@ -7,8 +7,9 @@ Sources: org.apache.kafka.common.utils.ByteUtils and DefaultRecord, KIP-482 (com
 This module imports nothing but the standard library, because every room below the screen may use it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from struct import Struct, pack, unpack
+from struct import error as StructError
 
 INT16 = Struct(">h")
 INT32 = Struct(">i")
@@ -238,6 +239,26 @@ class Reader:
         if not -1 <= length <= self.left:
             raise MalformedBytes(f"an array of {length} in {self.left} bytes")
         return max(0, length)
+
+    def rows_by_topic(self, topics: int, row_bytes: int) -> Iterator[tuple[str, bytes]]:
+        """Read so many topics, each a string and an array of rows of `row_bytes`, and yield name and rows.
+
+        There may be thousands, so there is no call and no view of the bytes for each value.
+        """
+        data, at = bytes(self.data), self.position
+        try:
+            for _ in range(topics):
+                (length,) = INT16.unpack_from(data, at)
+                begin, at = at + INT16.size, at + INT16.size + length
+                name = data[begin:at].decode()
+                (count,) = INT32.unpack_from(data, at)
+                begin, at = at + INT32.size, at + INT32.size + count * row_bytes
+                if length < 0 or count < 0 or at > len(data):
+                    raise MalformedBytes(f"{count} rows after a name of {length} bytes, up to {at}")
+                self.position = at
+                yield name, data[begin:at]
+        except (StructError, UnicodeDecodeError) as error:
+            raise MalformedBytes(str(error)) from error
 
     def int32s(self) -> tuple[int, ...]:
         """Read an array of numbers of four bytes each."""

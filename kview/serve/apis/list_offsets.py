@@ -11,7 +11,6 @@ every partition.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from struct import Struct
-from struct import error as StructError
 from typing import Any, NamedTuple
 
 from kafka.protocol.consumer.offsets import ListOffsetsRequest
@@ -23,7 +22,7 @@ from kview.simulate.requests.offset_lookup import LATEST
 from kview.simulate.requests.records import DEBUGGING_REPLICA
 from kview.simulate.results import OffsetResult
 from kview.wire.kafka_requests import MAX_ELEMENTS
-from kview.wire.primitives import INT16, INT32, MalformedBytes, array_length, string
+from kview.wire.primitives import INT32, MalformedBytes, Reader, array_length, string
 
 EARLIEST, EARLIEST_LOCAL = -2, -4
 TIERED = (-5, -6)
@@ -37,7 +36,6 @@ answered with UNSUPPORTED_VERSION."""
 _PARTITION_V1 = Struct(">ihqq")  # index, error, timestamp, offset
 _PARTITION_V4 = Struct(">ihqqi")  # with the leader epoch
 _PARTITION_V6 = Struct(">ihqqiB")  # with empty tagged fields
-_HEAD = Struct(">ibi")  # replica id, isolation level, number of topics
 _ROW_V2 = Struct(">iq")  # index, timestamp
 _ROW_V4 = Struct(">iiq")  # with the leader epoch in the middle
 
@@ -61,31 +59,18 @@ def decode(version: int, frame: memoryview, begin: int) -> tuple[Asked, int] | N
     """
     if not 2 <= version <= 5:
         return None
-    data, row = bytes(frame[begin:]), _ROW_V4 if version >= 4 else _ROW_V2
-    try:
-        replica_id, isolation, length = _HEAD.unpack_from(data)
-        if not 0 <= length <= MAX_ELEMENTS:
-            raise MalformedBytes(f"{length} topics")
-        at, left = _HEAD.size, MAX_ELEMENTS - length
-        topics = []
-        for _ in range(length):
-            (letters,) = INT16.unpack_from(data, at)
-            name_at, at = at + INT16.size, at + INT16.size + letters
-            (count,) = INT32.unpack_from(data, at)
-            rows_at, at = at + INT32.size, at + INT32.size + count * row.size
-            left -= count
-            if min(letters, count, left) < 0 or at > len(data):
-                raise MalformedBytes(f"{count} partitions after a name of {letters} bytes, up to {at}")
-            rows = list(row.iter_unpack(data[rows_at:at]))
-            topics.append(
-                (
-                    data[name_at : name_at + letters].decode(),
-                    rows if version >= 4 else [(index, NO_EPOCH, timestamp) for index, timestamp in rows],
-                )
-            )
-    except (StructError, UnicodeDecodeError) as error:
-        raise MalformedBytes(str(error)) from error
-    return Asked(replica_id, isolation == READ_COMMITTED, topics), begin + at
+    reader, row = Reader(frame, begin), _ROW_V4 if version >= 4 else _ROW_V2
+    replica_id, committed, length = reader.int32(), reader.int8() == READ_COMMITTED, reader.int32()
+    if not 0 <= length <= MAX_ELEMENTS:
+        raise MalformedBytes(f"{length} topics")
+    topics, left = [], MAX_ELEMENTS - length
+    for name, rows in reader.rows_by_topic(length, row.size):
+        left -= len(rows) // row.size
+        if left < 0:
+            raise MalformedBytes(f"more than {MAX_ELEMENTS} elements")
+        unpacked = list(row.iter_unpack(rows))
+        topics.append((name, unpacked if version >= 4 else [(index, NO_EPOCH, at) for index, at in unpacked]))
+    return Asked(replica_id, committed, topics), reader.position
 
 
 def asked_of(request: Any, version: int) -> Asked:
@@ -118,7 +103,6 @@ def list_offsets(call: Call) -> Steps:
     times = Counter() if merges else Counter((name, row[0]) for name, rows in asked.topics for row in rows)
     by_topic = list(_merged(asked.topics).items()) if merges else asked.topics
     pieces = [INT32.pack(0) if version >= 2 else b"", array_length(len(by_topic), flexible)]
-    authorizes = call.cluster.authorizer is not None
     answer, done = _answers(call, asked), 0
     for name, rows in by_topic:
         done += 1
@@ -126,7 +110,7 @@ def list_offsets(call: Call) -> Steps:
             done = 0
             yield
         pieces.append(string(name, flexible))
-        if authorizes and not call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
+        if not call.may(AclOperation.DESCRIBE, ResourceType.TOPIC, name):
             refused = OffsetResult(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
             pieces.append(array_length(len(rows), flexible))
             pieces += [pack_partition(version, index, refused) for index, _, _ in rows]
@@ -166,7 +150,7 @@ def _merged(topics: Sequence[tuple[str, Rows]]) -> Mapping[str, Rows]:
 
 def _unique(rows: Rows) -> tuple[Rows, Sequence[int]]:
     """Return the rows of partitions that occur once, and the partitions that occur more often."""
-    if len(rows) == 1 or len(rows) == len({row[0] for row in rows}):
+    if len(rows) == len({row[0] for row in rows}):
         return rows, ()
     times = Counter(row[0] for row in rows)
     return [row for row in rows if times[row[0]] == 1], [index for index, n in times.items() if n > 1]

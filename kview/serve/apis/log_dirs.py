@@ -26,8 +26,7 @@ from kview.wire.primitives import INT16, INT32, INT64, array_length, string
 FLEXIBLE_FROM, ERROR_FROM, VOLUME_FROM, CORDONED_FROM = 2, 3, 4, 5
 TOPICS_PER_STEP = 64
 
-_ROW = Struct(">iqqb")  # index, size, offset lag, whether it will take the place of another replica
-_FALSE = 0
+_ROW = Struct(">iqq?")  # index, size, offset lag, whether it will take the place of another replica
 _UNKNOWN = -1
 
 
@@ -57,7 +56,7 @@ def describe_log_dirs(call: Call) -> Steps:
         pieces.append(array_length(len(rows_of), flexible))
         for number, (name, rows) in enumerate(rows_of.items()):
             pieces += (string(name, flexible), array_length(len(rows), flexible))
-            pieces += [_ROW.pack(p, size, offset_lag, _FALSE) + tags for _, p, size, offset_lag in rows]
+            pieces += [_ROW.pack(p, size, offset_lag, False) + tags for _, p, size, offset_lag in rows]
             pieces.append(tags)
             if not number % TOPICS_PER_STEP:
                 yield
