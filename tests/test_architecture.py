@@ -41,7 +41,7 @@ def test_types_are_strict_and_right() -> None:
 
 def test_help_loads_neither_spark_nor_arrow_nor_textual() -> None:
     code = (
-        "import sys\n"
+        "import os, sys\n"
         "from kview.cli import main\n"
         "sys.argv = ['kview', '--help']\n"
         "try:\n"
@@ -49,6 +49,7 @@ def test_help_loads_neither_spark_nor_arrow_nor_textual() -> None:
         "except SystemExit as end:\n"
         "    assert not end.code, end.code\n"
         "heavy = {'pyspark', 'pyarrow', 'textual', 'kafka.protocol', 'numpy'} & set(sys.modules)\n"
-        "sys.exit(f'loaded: {sorted(heavy)}' if heavy else 0)\n"
+        "print(f'loaded: {sorted(heavy)}', flush=True)\n"
+        "os._exit(bool(heavy))\n"
     )
     must_succeed(sys.executable, "-c", code)

@@ -4,6 +4,7 @@ What is imported here is imported before `main` can handle Ctrl-C, so it is only
 anyway.
 """
 
+import atexit
 import gc
 import io
 import os
@@ -35,6 +36,7 @@ def main() -> None:
     wrong, 70 a bug, with its traceback in the log file, 128 + N ended by signal N. Until a dashboard takes
     over the key, Ctrl-C ends kview without a message.
     """
+    ending = _Ending()
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.set_threshold(OBJECTS_AT_FIRST)
     gc.callbacks.append(_collect_as_later)
@@ -43,16 +45,35 @@ def main() -> None:
     try:
         run()
     except KeyboardInterrupt:
-        sys.exit(128 + signal.SIGINT)
+        ending.code = 128 + signal.SIGINT
+    except SystemExit as end:
+        ending.code = end.code or 0
     except Exception as bug:
         from kview.language.glyphs import printable
         from kview.run.log import keep_traceback
 
         said = f"kview: bug: {type(bug).__name__}: {bug}; the traceback is {keep_traceback(bug)}"
         print(printable(said), file=sys.stderr)
-        sys.exit(BUG)
-    finally:
-        gc.freeze()  # or Python would look for cycles in everything once more, which takes 0.1 s
+        ending.code = BUG
+    sys.exit(ending.code)
+
+
+class _Ending:
+    """Ends the process after all that is done at its exit, without the end of the interpreter, which takes
+    0.1 s and aborts when a thread is in Arrow."""
+
+    def __init__(self) -> None:
+        self.code: int | str = BUG
+        atexit.register(self._end)  # what is registered first is done last
+
+    def _end(self) -> None:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except Exception:
+            return  # the interpreter fails in the same way, and says it
+        if isinstance(self.code, int):
+            os._exit(self.code)
 
 
 def run() -> None:

@@ -3,6 +3,7 @@
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,31 @@ def test_128_and_the_number_of_a_signal() -> None:
         shell.stdin.write("go\n")
         shell.stdin.close()
         assert shell.stdout.read().splitlines()[-1] == f"code {128 + signal.SIGTERM}"
+
+
+def test_a_thread_that_is_in_arrow_changes_no_exit_code() -> None:
+    """As one that uploads a recording to a slow store may be."""
+    script = (
+        "import io, sys, threading, time, pyarrow\n"
+        "class Slow(io.RawIOBase):\n"
+        "    def writable(self):\n"
+        "        return True\n"
+        "    def write(self, data):\n"
+        "        time.sleep(0.001)\n"
+        "        return len(data)\n"
+        "def upload():\n"
+        "    writing.set()\n"
+        "    while True:\n"
+        "        pyarrow.PythonFile(Slow(), 'w').write(b'x')\n"
+        "writing = threading.Event()\n"
+        "threading.Thread(target=upload, daemon=True).start()\n"
+        "writing.wait()\n"
+        "from kview.cli import main\n"
+        "sys.argv = ['kview', 'schema']\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("}\n")

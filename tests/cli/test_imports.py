@@ -14,4 +14,4 @@ print(*sorted(set(sys.modules) - before))
 def test_nothing_is_loaded_before_ctrl_c_is_handled() -> None:
     """A Ctrl-C meanwhile would print a traceback."""
     done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["gc", "kview", "kview.cli", "signal"]
+    assert done.stdout.split() == ["atexit", "gc", "kview", "kview.cli", "signal"]
