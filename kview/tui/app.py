@@ -365,10 +365,11 @@ class KviewApp(OwnApp, inherit_bindings=False):
         )
         self.redraw()
 
-    async def _tick(self) -> None:
-        if self.session.clusters is not None and (other := self.session.clusters.instead()) is not None:
-            await self._change_to(other)
+    def _tick(self) -> None:
+        if self._is_changing:
             return
+        if self.session.clusters is not None:
+            self._ask_for(self.session.clusters.instead)
         screen = self.drawn_screen()
         self.teaching.tick()
         self._ticks += 1

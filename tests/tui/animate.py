@@ -66,7 +66,7 @@ class _Camera:
         """Take a frame. Returns None if it looks like the last one."""
         taken, last = self._taken, [""]
         while not is_settled(taken.app, last):
-            await taken.app._tick()
+            taken.app._tick()
             await taken.pilot.pause()
         drawn, caption = drawn_lines(taken.app), taken.app.teaching.caption
         if caption is None or (self._frames and self._frames[-1].lines == drawn):

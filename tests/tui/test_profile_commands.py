@@ -1,9 +1,12 @@
 """Switching between clusters: from the palette, and back to one that could be shown."""
 
+import asyncio
 from collections.abc import Sequence
 
+import pytest
+
 from kview.errors import BadUse, ErrorKind
-from kview.tui.app import KviewApp
+from kview.tui.app import TICKS_A_SECOND, KviewApp
 from kview.tui.session import Session
 from kview.tui.widgets.header import SourceInfo
 from tests.tui.harness import (
@@ -98,6 +101,28 @@ async def test_a_cluster_that_could_not_be_shown_gives_way_to_another() -> None:
     clusters = FakeClusters()
     async with dashboard(state(HEALTHY), clusters=clusters) as (app, pilot):
         clusters.other = clusters.open("before")
+        await until(pilot, lambda: "before" in _lines(app)[0], "the cluster before")
+
+
+@running
+async def test_a_cluster_that_fails_while_it_comes_onto_the_screen_gives_way_after_that(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The change takes time, and the timer does not wait for it."""
+    clusters, may_change = FakeClusters(), asyncio.Event()
+    async with dashboard(state(HEALTHY), clusters=clusters) as (app, pilot):
+        switch_mode = app.switch_mode
+
+        async def later(mode: str) -> None:
+            await may_change.wait()
+            await switch_mode(mode)
+
+        monkeypatch.setattr(app, "switch_mode", later)
+        app.open_cluster("stage")
+        await until(pilot, lambda: app._is_changing, "the change has begun")
+        clusters.other = clusters.open("before")
+        await asyncio.sleep(2 / TICKS_A_SECOND)
+        may_change.set()
         await until(pilot, lambda: "before" in _lines(app)[0], "the cluster before")
 
 
