@@ -37,10 +37,12 @@ from kafka.protocol.producer import InitProducerIdRequest, ProduceRequest
 from kview.simulate.records import encode_batch
 from tests.real_kafka import asking
 from tests.real_kafka.asking import Address
+from tests.waiting import wait_until
 
 TIMEOUT_MS = 5_000
 ANSWER_S = 15.0
 SHARE_STATE = 2
+GROUP_RESOURCE = 32
 """FindCoordinator's key type of share coordinators, which it has from version 6 on."""
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
@@ -148,6 +150,17 @@ def incremental_alter(
 ) -> int:
     """Return the error number of IncrementalAlterConfigs. `changes` has (key, operation, value)."""
     return incrementally_altered(at, kind, name, changes, validate_only)[0]
+
+
+def set_for_group(group: str, name: str, value: str, leader: At, coordinator: At) -> None:
+    """Set a configuration of a group, and wait until both brokers know it."""
+    assert incremental_alter(leader, GROUP_RESOURCE, group, [(name, 0, value)]) == 0
+
+    def is_known() -> bool:
+        described = [describe_configs(at, GROUP_RESOURCE, group, [name]) for at in (leader, coordinator)]
+        return [row.value for answer in described for row in answer.configs] == [value] * 2
+
+    wait_until(is_known, f"{name} is {value}")
 
 
 def incrementally_altered(

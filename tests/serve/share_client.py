@@ -31,7 +31,6 @@ from tests.waiting import wait_until
 SHARE = 2
 NOT_YET = (14, 15, 16)
 """Errors of a coordinator that is not there yet."""
-GROUP_RESOURCE = 32
 ANSWER_S = 20.0
 
 Acks = Sequence[tuple[int, int, Sequence[int]]]
@@ -50,8 +49,8 @@ class Shared:
         cluster.make(self.topic, partitions, {})
         self.topic_id = q.topic_id(cluster.leader, self.topic)
         self.count = len(partitions)
-        self.set("share.auto.offset.reset", "earliest")
         self.coordinator = self.find(self.group, 0)
+        self.set("share.auto.offset.reset", "earliest")
 
     def find(self, key: str, kind: int) -> Address:
         """Return the address of a coordinator."""
@@ -64,15 +63,8 @@ class Shared:
         return self.cluster.at(found().node_id)
 
     def set(self, name: str, value: str) -> None:
-        """Set a configuration of the group, and wait until the leader knows it."""
-        leader = self.cluster.leader
-        assert q.incremental_alter(leader, GROUP_RESOURCE, self.group, [(name, 0, value)]) == 0
-
-        def is_known() -> bool:
-            described = q.describe_configs(leader, GROUP_RESOURCE, self.group, [name])
-            return [row.value for row in described.configs] == [value]
-
-        wait_until(is_known, f"{name} is {value}")
+        """Set a configuration of the group, and wait until the leader and the coordinator know it."""
+        q.set_for_group(self.group, name, value, self.cluster.leader, self.coordinator)
 
     def beat(self, member: str, epoch: int, topics: Sequence[str] | None = None, **fields: Any) -> Any:
         """Send a heartbeat, and return its answer."""

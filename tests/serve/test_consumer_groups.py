@@ -1,7 +1,6 @@
 """Groups of the consumer protocol (KIP-848) over sockets: both clusters answer alike, to single requests and
 to librdkafka."""
 
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +11,6 @@ from kafka.protocol.admin import (
     DeleteGroupsRequest,
     DescribeConfigsRequest,
     DescribeGroupsRequest,
-    IncrementalAlterConfigsRequest,
     ListGroupsRequest,
 )
 from kafka.protocol.consumer import OffsetCommitRequest, OffsetFetchRequest
@@ -21,6 +19,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, FindCoordinatorRequest, 
 from kview.wire.group_messages import ConsumerGroupDescribeRequest
 from kview.wire.member_messages import ConsumerGroupHeartbeatRequest
 from tests.real_kafka.asking import Address, ask
+from tests.serve import questions as q
 from tests.serve.both import Cluster
 from tests.serve.clients import consumer, deliver, new_consumer, producer, values_of
 from tests.served import Served
@@ -29,7 +28,6 @@ from tests.waiting import wait_until
 FOUR = [[0, 1, 2]] * 4
 NOT_YET = (14, 15, 16)
 """Errors of a coordinator that is not there yet."""
-GROUP = 32
 HEARTBEAT = "consumer.heartbeat.interval.ms"
 CLASSIC, CONSUMER = 0, 1
 """The member types in ConsumerGroupDescribe."""
@@ -121,6 +119,11 @@ class Asker:
             answers.append(self._until_it_is_there(request))
         return int(answers[0].heartbeat_interval_ms)
 
+    def assign_every(self, interval_ms: int) -> None:
+        """Set the least time between two assignments of the group."""
+        name, leader = "consumer.assignment.interval.ms", self.cluster.leader
+        q.set_for_group(self.group, name, str(interval_ms), leader, self.coordinator)
+
     def hurry(self) -> None:
         """Let members of the group send heartbeats twice a second."""
         assert alter(self.cluster.leader, self.group, "500") == (0, None)
@@ -166,17 +169,7 @@ def _numbers(assignment: Any) -> list[int]:
 
 def alter(leader: Address, group: str, interval_ms: str) -> tuple[int, str | None]:
     """Set a group's heartbeat interval, and return the error and its message."""
-    per_resource = IncrementalAlterConfigsRequest.AlterConfigsResource
-    change = per_resource.AlterableConfig(version=1, name=HEARTBEAT, config_operation=0, value=interval_ms)
-    resource = per_resource(version=1, resource_type=GROUP, resource_name=group, configs=[change])
-    request = IncrementalAlterConfigsRequest(version=1, validate_only=False, resources=[resource])
-    (answer,) = ask(leader, request).responses
-    return answer.error_code, answer.error_message
-
-
-def next_assignment() -> None:
-    """Wait for group.consumer.assignment.interval.ms, which both clusters count in their own time."""
-    time.sleep(1.05)
+    return q.incrementally_altered(leader, q.GROUP_RESOURCE, group, [(HEARTBEAT, 0, interval_ms)])
 
 
 # --- single requests
@@ -194,11 +187,12 @@ def test_the_feature_is_offered(cluster: Cluster) -> None:
 
 def test_two_members_reconcile_step_by_step(cluster: Cluster) -> None:
     asker = Asker(cluster)
+    asker.assign_every(15_000)
     assert asker.join("a") == (2, [0, 1, 2, 3])
     assert asker.join("b") == (2, [])
     everything = {"a": (2, [0, 1, 2, 3], [0, 1, 2, 3])}
     assert asker.summary() == ("Assigning", 3, 2, {**everything, "b": (2, [], [])})
-    next_assignment()
+    asker.assign_every(0)
     assert asker.beat("b", 2) == (3, None)
     state, epoch, target_epoch, members = asker.summary()
     assert (state, epoch, target_epoch) == ("Reconciling", 3, 3)
@@ -219,8 +213,8 @@ def test_two_members_reconcile_step_by_step(cluster: Cluster) -> None:
         0, 113, 25, 0, 25,
     ]  # fmt: skip
     assert asker.beat("a", -1) == (-1, None)
-    next_assignment()
     assert asker.beat("b", 3) == (4, [0, 1, 2, 3])
+    asker.assign_every(15_000)
     assert asker.beat("b", -1) == (-1, None)
     assert asker.summary() == ("Empty", 5, 4, {})
 
@@ -315,7 +309,7 @@ def test_a_groups_own_configurations(cluster: Cluster) -> None:
 
     def described() -> tuple[str, int, list[tuple[str, str, int]]]:
         resource = DescribeConfigsRequest.DescribeConfigsResource(
-            version=4, resource_type=GROUP, resource_name=asker.group, configuration_keys=[name]
+            version=4, resource_type=q.GROUP_RESOURCE, resource_name=asker.group, configuration_keys=[name]
         )
         request = DescribeConfigsRequest(
             version=4, resources=[resource], include_synonyms=True, include_documentation=False

@@ -32,7 +32,6 @@ from tests.real_kafka.asking import ask
 from tests.serve import questions as q
 from tests.serve.both import Cluster
 from tests.serve.share_client import (
-    GROUP_RESOURCE,
     NOT_YET,
     SHARE,
     Member,
@@ -46,11 +45,6 @@ from tests.waiting import wait_until
 ACCEPT, RELEASE, REJECT, RENEW, GAP = 1, 2, 3, 4, 0
 NOT_HOSTED = "This server does not host this topic-partition."
 STALE = "The offset cannot be acknowledged. The offset is not acquired."
-
-
-def next_assignment() -> None:
-    """Wait for group.share.assignment.interval.ms, which both clusters count in their own time."""
-    time.sleep(1.05)
 
 
 # --- members
@@ -67,15 +61,15 @@ def test_members_share_partitions_and_get_them_once_they_are_initialized(cluster
 
     wait_until(assigned, "all partitions")
     assert found[-1][0] == 3, "the group has a new epoch once the partitions can be assigned"
+    shared.set("share.assignment.interval.ms", "15000")
     assert shared.told("b", 0, [shared.topic]) == (3, [])
     group = shared.described()
     assert (group.group_state, group.group_epoch, group.assignment_epoch, group.assignor_name) == (
         "Stable", 4, 3, "simple",
     )  # fmt: skip
+    shared.set("share.assignment.interval.ms", "0")
     for number, name in enumerate("cde", 5):
-        next_assignment()
         assert shared.beat(name, 0, [shared.topic]).member_epoch == number
-    next_assignment()
     for member in shared.described().members:
         shared.told(member.member_id, member.member_epoch)
     has = {m.member_id: numbers(m.assignment) for m in shared.described().members}
@@ -280,7 +274,9 @@ def test_wrong_acknowledgements(shared: Shared) -> None:
 
 def test_at_the_delivery_limit_records_are_archived(shared: Shared) -> None:
     shared.set("share.delivery.count.limit", "2")
-    wait_until(lambda: q.describe_configs(shared.cluster.leader, GROUP_RESOURCE, shared.group), "configured")
+    wait_until(
+        lambda: q.describe_configs(shared.cluster.leader, q.GROUP_RESOURCE, shared.group), "configured"
+    )
     with Member(shared, "a") as a:
         assert a.got((0, ()), max_records=5) == [(0, 4, 1)]
         assert a.acknowledge(0, (0, 4, [RELEASE])) == (0, None)
@@ -357,7 +353,7 @@ def test_configurations_of_share_groups(cluster: Cluster) -> None:
 
     def refused(name: str, value: str) -> str | None:
         error, message = q.incrementally_altered(
-            cluster.leader, GROUP_RESOURCE, group, [(name, 0, value)], True
+            cluster.leader, q.GROUP_RESOURCE, group, [(name, 0, value)], True
         )
         assert (error, message is None) in ((0, True), (40, False))
         return message
@@ -386,7 +382,7 @@ def test_configurations_of_share_groups(cluster: Cluster) -> None:
         "Invalid value maybe for configuration share.renew.acknowledge.enable: "
         "Expected value to be either true or false"
     )
-    rows = q.describe_configs(cluster.leader, GROUP_RESOURCE, f"no-{group}").configs
+    rows = q.describe_configs(cluster.leader, q.GROUP_RESOURCE, f"no-{group}").configs
     values = {row.name: row.value for row in rows if row.name.startswith("share.")}
     del values["share.session.timeout.ms"]  # A cluster of tests has its own.
     assert values == {

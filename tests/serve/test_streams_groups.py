@@ -66,7 +66,6 @@ from tests.waiting import wait_until
 
 NOT_YET = (14, 15, 16)
 """Errors of a coordinator that is not there yet."""
-GROUP = 32
 TWO = [[0, 1], [0, 1]]
 
 MISSING_SOURCE_TOPICS = 1
@@ -167,10 +166,8 @@ class Streams:
         return len(told) == 4 and all(code != MISSING_SOURCE_TOPICS for code, _ in told[1])
 
     def set(self, name: str, value: object) -> None:
-        """Set a configuration of the group."""
-        for address in (self.cluster.leader,):
-            done = q.incremental_alter(address, GROUP, self.group, [(name, 0, str(value))])
-            assert done == 0, done
+        """Set a configuration of the group, and wait until the leader and the coordinator know it."""
+        q.set_for_group(self.group, name, str(value), self.cluster.leader, self.coordinator)
 
     def beat(self, member: str, epoch: int, *owned: Tasks, **fields: Any) -> Any:
         """Send a heartbeat, and return its answer. `owned` are the active and the standby tasks."""
@@ -913,7 +910,7 @@ def fetched(s: Streams, member: str | None, epoch: int) -> tuple[int, list[int]]
 def test_configurations_of_a_group(streams: Streams) -> None:
     s = streams
     kind = DescribeConfigsRequest.DescribeConfigsResource
-    resource = kind(version=4, resource_type=GROUP, resource_name=s.group, configuration_keys=None)
+    resource = kind(version=4, resource_type=q.GROUP_RESOURCE, resource_name=s.group, configuration_keys=None)
     request = DescribeConfigsRequest(version=4, resources=[resource], include_synonyms=True)
     (result,) = ask(s.coordinator, request).results
     rows = {
@@ -942,7 +939,7 @@ def test_configurations_of_a_group(streams: Streams) -> None:
         ("initial.rebalance.delay.ms", "900000", 0),
     ):
         asked = [(f"streams.{name}", 0, value)]
-        assert q.incremental_alter(s.cluster.leader, GROUP, s.group, asked) == error, name
+        assert q.incremental_alter(s.cluster.leader, q.GROUP_RESOURCE, s.group, asked) == error, name
 
 
 def test_a_huge_topology_or_assignment_is_refused(shared_simulated: Served) -> None:
