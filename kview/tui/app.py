@@ -59,6 +59,13 @@ PRELOAD_AFTER_S = 0.2
 """The time from the first view to the import of what is shown later. At once, it would slow down the drawing
 of that view, and the end of kview if somebody ends it then."""
 
+MOUNT_AFTER_S = 4.0
+"""The time from the first view until the screen of another number key is mounted. The first lags are there by
+then."""
+
+MOUNT_EVERY_S = 1.0
+"""The time from one of them to the next: a key waits for at most one."""
+
 TICKS_A_SECOND = 5
 """How often ages and countdowns are redrawn: often enough that tenths of a second seem to run. This is cheap
 because only two lines show tenths."""
@@ -315,6 +322,7 @@ class KviewApp(OwnApp, inherit_bindings=False):
         """Show a view. This is the only place where the view shown changes."""
         if self.view is None:
             self.set_timer(PRELOAD_AFTER_S, threading.Thread(target=preload, daemon=True).start)
+            self._mount_ahead(MOUNT_AFTER_S, _NUMBERED)
         self.view = view = self._without_opened(view)
         restored = self._remembering.restored(self.options, view.snapshot.observation.cluster_id)
         self.options = holding(restored, view)
@@ -324,6 +332,19 @@ class KviewApp(OwnApp, inherit_bindings=False):
         self.redraw()
         if screen := self.shown():
             self.attention.report_in_sight(screen.partitions_in_sight())
+
+    def _mount_ahead(self, after_s: float, modes: Sequence[str]) -> None:
+        """Mount the screens of the number keys, one after another."""
+        session = self.session
+
+        async def mount() -> None:
+            if self.session is session:
+                if self.check_action("go", (modes[0],)):
+                    await self.mount_ahead(modes[0])
+                self._mount_ahead(MOUNT_EVERY_S, modes[1:])
+
+        if modes:
+            self.set_timer(after_s, lambda: self.call_later(mount))
 
     def _without_opened(self, view: View) -> View:
         """Return a view whose headline tells the unclean elections until somebody has opened them."""

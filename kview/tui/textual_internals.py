@@ -25,6 +25,9 @@ from kview.tui.key_names import key_of_character
 MOST_PALETTES = 8
 """How many themes' rules are kept. Somebody who chooses a theme looks at several in turn."""
 
+_NOT_YET = -1
+"""The number of the theme of a screen that was not shown yet."""
+
 MOST_SOURCES = 512
 """How many sources of rules are kept for each theme. Every kind of widget is a source, about 100 in all."""
 
@@ -75,6 +78,8 @@ class OwnApp(App[int], inherit_bindings=False):
         self.colourless = colourless
         self.bug: Exception | None = None
         """The bug that ended the app, if one did."""
+        self._themed = _NOT_YET
+        """Textual's number of the theme whose rules have been applied."""
 
     def _handle_exception(self, error: Exception) -> None:
         """Pass a bug to the caller, which logs its traceback.
@@ -102,6 +107,29 @@ class OwnApp(App[int], inherit_bindings=False):
 
     def say_inert(self, key: str, character: str | None) -> None:
         """Say that a key does nothing here. `character` is what the key types, None if it types nothing."""
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Apply the rules of a theme to everything that is shown, unless they have been.
+
+        Textual also does it twice when a screen is shown for the first time, whose widgets get their styles
+        when they are mounted.
+        """
+        now, is_themed = self._css_update_count, self._themed == self._css_update_count
+        if is_themed and self._screen_stack and self.screen._css_update_count in (_NOT_YET, now):
+            self.screen._css_update_count = now
+            return
+        self._themed = now
+        super().refresh_css(animate)
+
+    async def mount_ahead(self, mode: str) -> None:
+        """Mount the screen of a mode that has none yet, which takes longer than to draw it. It is not shown.
+
+        Textual can only mount one and show it, and tells the screen that it is shown.
+        """
+        if mode not in self._screen_stacks:
+            mounted = self._init_mode(mode)
+            self._screen_stacks[mode][0]._css_update_count = self._css_update_count
+            await mounted
 
     def delay_update(self, delay: float = 0.05) -> None:
         """Hold frames back until the screen shown next has drawn itself, at most for `delay` seconds.

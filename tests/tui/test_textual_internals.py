@@ -9,7 +9,7 @@ import inspect
 import pkgutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,13 +17,16 @@ from typing import Any, ClassVar
 import pytest
 from textual._xterm_parser import XTermParser
 from textual.app import App
+from textual.color import Color
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key
 from textual.filter import NoColor
+from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.strip import Strip
 from textual.widgets import Input, Static
 
 import kview.tui
@@ -41,7 +44,7 @@ from tests.tui.harness import (
     text,
     until,
 )
-from tests.tui.textual_internals import drawn_strips
+from tests.tui.textual_internals import drawn_strips, has_mounted_ahead
 
 ROOT = Path(kview.tui.__file__).parents[2]
 INTERNALS = [ROOT / "kview/tui/textual_internals.py", ROOT / "tests/tui/textual_internals.py"]
@@ -123,6 +126,33 @@ def test_line_filters_are_asked_for_when_something_is_drawn() -> None:
     assert "get_line_filters()" in inspect.getsource(importlib.import_module("textual.widget")) + (
         inspect.getsource(strip_cache)
     )
+
+
+@running
+async def test_screens_that_are_mounted_ahead_look_like_those_that_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also when another theme is chosen while they are not shown."""
+    monkeypatch.setattr("kview.tui.app.MOUNT_EVERY_S", 0.001)
+
+    async def drawn(app: KviewApp, pilot: Pilot[int]) -> list[tuple[Sequence[Strip], Color]]:
+        screens = []
+        for key in "2345671":
+            await press(pilot, [key])
+            screens.append((drawn_strips(app.screen), app.screen.styles.background))
+        return screens
+
+    expected = {}
+    for theme in ("light", "dark"):
+        async with dashboard(state(CRASH), theme=theme) as (app, pilot):
+            expected[theme] = await drawn(app, pilot)
+    monkeypatch.setattr("kview.tui.app.MOUNT_AFTER_S", 0.001)
+    async with dashboard(state(CRASH)) as (app, pilot):
+        await until(pilot, lambda: has_mounted_ahead(app), "the other screens")
+        assert app.where() == ("overview", 1)
+        for theme in ("light", "dark"):
+            app.colours.use(theme)
+            assert await drawn(app, pilot) == expected[theme]
 
 
 def contents(rule: RuleSet) -> tuple[Any, ...]:

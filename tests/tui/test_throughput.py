@@ -34,6 +34,7 @@ from tests.tui.harness import (
     until,
 )
 from tests.tui.test_screens import agrees, at_other_sizes, fits, shows_the_same, update
+from tests.tui.textual_internals import has_mounted_ahead
 from tests.tui.throughput_states import (
     EARLY_S,
     FAILED,
@@ -319,9 +320,15 @@ async def test_ctrl_r_starts_the_job_where_there_is_one() -> None:
 
 
 @running
-async def test_the_job_hears_whether_its_figures_are_on_the_screen() -> None:
+async def test_the_job_hears_whether_its_figures_are_on_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A screen that is mounted ahead is not shown."""
+    monkeypatch.setattr("kview.tui.app.MOUNT_AFTER_S", 0.001)
+    monkeypatch.setattr("kview.tui.app.MOUNT_EVERY_S", 0.001)
     job = FakeJob()
-    async with dashboard(throughput_state(RUNNING), spark=job) as (_, pilot):
+    async with dashboard(throughput_state(RUNNING), spark=job) as (app, pilot):
+        await until(pilot, lambda: has_mounted_ahead(app), "the other screens")
+        await pilot.pause()
+        assert job.is_watched
         for key, is_watched in (("1", True), ("3", False), ("6", True), ("5", False)):
             await press(pilot, [key])
             await until(pilot, lambda: job.is_watched is is_watched, f"screen {key}")  # noqa: B023

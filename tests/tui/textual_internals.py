@@ -13,11 +13,20 @@ from typing import Any
 from pytest import MonkeyPatch
 from textual._compositor import Compositor
 from textual._context import visible_screen_stack
+from textual.app import App
 from textual.events import Key
 from textual.keys import REPLACED_KEYS, _character_to_key, _get_unicode_name_from_key
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.strip import Strip
+
+MODES_AHEAD = {"placement", "topics", "partitions", "groups", "throughput", "events"}
+
+
+def has_mounted_ahead(app: App[int]) -> bool:
+    """Whether the screens of the other number keys are mounted. Textual says it of those that are shown."""
+    return set(app._screen_stacks) >= MODES_AHEAD
+
 
 MOST_DRAWINGS = 100
 """A screen that is not finished after so many drawings has something that moves."""

@@ -171,12 +171,15 @@ class KviewScreen(Screen[None], inherit_bindings=False):
         self.refit()
 
     def on_screen_resume(self, event: ScreenResume) -> None:
-        """Catch up with what happened while another screen was shown."""
-        if self._fitted_to is None:  # it was mounted just now, and everything on it has its styles
-            event.refresh_styles = False
+        """Catch up with what happened while another screen was shown. One that was mounted just now is drawn
+        once it has its size."""
+        if self.app.screen is not self:  # it was mounted ahead
+            event.prevent_default()
+            return
+        event.refresh_styles = False  # only a theme changes them, and Textual applies that before
         self.dashboard.forget_inert()
         self.dashboard.watch_figures(self.has_live_figures)
-        if not self._took_up:
+        if not self._took_up and self._fitted_to is not None:
             self.refit()
         self._took_up = False
 
