@@ -166,9 +166,12 @@ def group_rows(names: NDArray[Any], of: NDArray[Any]) -> Longs:
     """Return the index in `names` of each group in `of` (sorted by group), −1 if it is not there."""
     if not len(of):
         return np.empty(0, np.int64)
-    index = {name: row for row, name in enumerate(names)}
     begins, ends = runs(of)
-    rows = np.array([index.get(name, -1) for name in of[begins]], np.int64)
+    if len(begins) == len(names) and bool((of[begins] == names).all()):  # each once, as mostly
+        rows = np.arange(len(names))
+    else:
+        index = {name: row for row, name in enumerate(names)}
+        rows = np.array([index.get(name, -1) for name in of[begins]], np.int64)
     return np.repeat(rows, ends - begins)
 
 

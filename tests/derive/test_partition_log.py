@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from msgspec import structs
 
@@ -65,9 +66,8 @@ def test_a_group_past_the_log_end_says_so(script: list[View]) -> None:
     view = script[9]
     log = partition_log(view, "audit-log", 0)
     assert log is not None
-    last = log.groups[-1]
     ahead = view.offsets.verdict.copy()
-    ahead[last.offset] = Verdict.AHEAD_OF_LOG
+    ahead[log.groups.offset[-1]] = Verdict.AHEAD_OF_LOG
 
     def drawn(of: View) -> str:
         lines = log_lines(of, log, Options(), 120, Zoom.WHOLE, 3, log.read_ms)
@@ -75,16 +75,24 @@ def test_a_group_past_the_log_end_says_so(script: list[View]) -> None:
 
     assert PAST_THE_END not in drawn(view)
     said = drawn(structs.replace(view, offsets=structs.replace(view.offsets, verdict=ahead)))
-    assert f"fraud-check {last.committed:,} {PAST_THE_END}" in said and said.count(PAST_THE_END) == 1
+    assert (
+        f"fraud-check {log.groups.committed[-1]:,} {PAST_THE_END}" in said and said.count(PAST_THE_END) == 1
+    )
 
 
 def test_groups_stand_at_their_commits_the_furthest_behind_first(script: list[View]) -> None:
     view = script[9]
     log = partition_log(view, "audit-log", 0)
     assert log is not None
-    names = [str(view.snapshot.groups.group[position.group]) for position in log.groups]
-    assert names == ["audit-export", "fraud-check"]
-    assert log.groups[0].committed < log.groups[1].committed <= log.high_watermark
+    assert view.snapshot.groups.group[log.groups.group].tolist() == ["audit-export", "fraud-check"]
+    assert log.groups.committed[0] < log.groups.committed[1] <= log.high_watermark
+
+
+@pytest.mark.parametrize("scale", [Scale(0, 1, 10), Scale(7, 12_345, 100), Scale(2**62, 2**63 - 1, 97)])
+def test_the_cells_of_many_offsets_are_those_of_each(scale: Scale) -> None:
+    span = scale.high - scale.low
+    offsets = sorted({0, *(scale.low + span * at // 1_000 for at in range(1_001))})
+    assert scale.cells_of(np.array(offsets)).tolist() == [scale.cell(offset) for offset in offsets]
 
 
 def test_of_very_many_groups_those_with_room_near_their_cells_are_taken_and_the_others_counted() -> None:
@@ -93,8 +101,8 @@ def test_of_very_many_groups_those_with_room_near_their_cells_are_taken_and_the_
     assert log is not None and len(log.groups) == GROUPS
     scale = Scale(log.first, log.last, 100)
     near, left_out = _near(log, scale, 3)
-    cells = Counter(scale.cell(position.committed) for position in near)
-    of_all = Counter(scale.cell(position.committed) for position in log.groups)
+    cells = Counter(map(scale.cell, near.committed.tolist()))
+    of_all = Counter(map(scale.cell, log.groups.committed.tolist()))
     assert cells == {cell: min(count, 3 * LABELS_A_CELL) for cell, count in of_all.items()}
     assert left_out == GROUPS - len(near) > 0
 

@@ -12,7 +12,7 @@ from kview.derive.lookup import partition_row, replica_rows
 from kview.derive.transactions.findings import stands_still
 from kview.derive.view import View
 from kview.model.events import Event, EventKind
-from kview.model.snapshot import Snapshot
+from kview.model.snapshot import Longs, Snapshot
 from kview.model.units import NO_BROKER, NO_OFFSET, UNKNOWN, UNKNOWN_ID
 
 
@@ -35,12 +35,18 @@ class ReplicaEnd(NamedTuple):
     """Whether it is offline although its broker is up: its log directory must have failed."""
 
 
-class GroupPosition(NamedTuple):
-    """Where a group is: the row in `snapshot.offsets`, and the row of the group in `snapshot.groups`."""
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupPositions:
+    """Where the groups with a commit are, the ones that are furthest behind first. They may be 15,000."""
 
-    group: int
-    offset: int
-    committed: int
+    group: Longs
+    """Their rows in `snapshot.groups`."""
+    offset: Longs
+    """Their rows in `snapshot.offsets`."""
+    committed: Longs
+
+    def __len__(self) -> int:
+        return len(self.group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +65,7 @@ class PartitionLog:
     read_ms: int
     """When the high watermark was received."""
     replicas: tuple[ReplicaEnd, ...]
-    groups: tuple[GroupPosition, ...]
-    """The groups with a commit, the ones that are furthest behind first."""
+    groups: GroupPositions
 
     @property
     def last(self) -> int:
@@ -97,7 +102,7 @@ def partition_log(view: View, topic: str, partition: int) -> PartitionLog | None
         last_stable=int(table.last_stable[row]) if stands_still(view.snapshot)[row] else UNKNOWN,
         read_ms=int(table.high_watermark_ms[row]),
         replicas=tuple(_replicas(view, row)),
-        groups=tuple(sorted(_groups(view, row), key=lambda position: position.committed)),
+        groups=_groups(view, row),
     )
 
 
@@ -130,15 +135,13 @@ def _replicas(view: View, row: int) -> list[ReplicaEnd]:
     return replica_ends
 
 
-def _groups(view: View, row: int) -> list[GroupPosition]:
+def _groups(view: View, row: int) -> GroupPositions:
     offsets = view.snapshot.offsets
     rows = np.flatnonzero((view.offsets.partition_row == row) & (offsets.committed > NO_OFFSET))
     groups = group_rows(view.snapshot.groups.group, offsets.group[rows])
-    return [
-        GroupPosition(group, int(at), int(offsets.committed[at]))
-        for group, at in zip(groups.tolist(), rows.tolist(), strict=True)
-        if group >= 0
-    ]
+    rows, groups = rows[groups >= 0], groups[groups >= 0]
+    order = np.argsort(offsets.committed[rows], kind="stable")
+    return GroupPositions(groups[order], rows[order], offsets.committed[rows[order]])
 
 
 def zoomed(log: PartitionLog) -> tuple[int, int] | None:
@@ -156,7 +159,7 @@ def zoomed(log: PartitionLog) -> tuple[int, int] | None:
     points = [log.high_watermark, *(replica.end for replica in log.replicas if replica.in_isr)]
     catching_up = [replica.end for replica in log.replicas if replica.answers and not replica.in_isr]
     points += [end for end in catching_up if end >= last - (last - first) // 10]
-    points += [position.committed for position in log.groups if position.committed >= near]
+    points += log.groups.committed[log.groups.committed >= near][:1].tolist()
     lowest = min((point for point in points if point != UNKNOWN), default=last)
     length = _round_up(max(LEAST_ZOOM, (last - lowest) * 11 // 10))
     return max(first, last - length), last

@@ -3,11 +3,15 @@
 from enum import Enum, auto
 from typing import NamedTuple
 
-from kview.derive.partitions.log import GroupPosition, PartitionLog, ReplicaEnd, zoomed
+import numpy as np
+
+from kview.derive import align
+from kview.derive.partitions.log import GroupPositions, PartitionLog, ReplicaEnd, zoomed
 from kview.derive.view import Verdict, View
 from kview.language import glyphs, words
 from kview.language import partition_log as log_words
 from kview.language import replicas as replica_words
+from kview.model.snapshot import Longs
 from kview.model.units import UNKNOWN
 from kview.tui.options import Options
 from kview.tui.rows.common import ROLES, replica_role
@@ -39,6 +43,12 @@ class Scale(NamedTuple):
         """Return the cell of an offset. Offsets outside are at the ends."""
         span = max(1, self.high - self.low)
         return max(0, min(self.cells - 1, (offset - self.low) * (self.cells - 1) // span))
+
+    def cells_of(self, offsets: Longs) -> Longs:
+        """Return the cells of many offsets."""
+        span, last = max(1, self.high - self.low), self.cells - 1
+        begins = [self.low - (-cell * span // last) for cell in range(1, self.cells)]
+        return np.searchsorted(np.array(begins, np.int64), offsets, side="right")
 
 
 class Label(NamedTuple):
@@ -181,10 +191,9 @@ def _axis(log: PartitionLog, scale: Scale) -> Line:
         ):
             roles[cell] = Role.WARN
         drawn[scale.cell(log.last_stable)] = glyphs.MARKED
-    for committed in {position.committed for position in log.groups}:
-        if committed >= scale.low:
-            cell = scale.cell(committed)
-            drawn[cell], roles[cell] = glyphs.MARKED, Role.KEY
+    committed = log.groups.committed
+    for cell in np.unique(scale.cells_of(committed[committed >= scale.low])).tolist():
+        drawn[cell], roles[cell] = glyphs.MARKED, Role.KEY
     if log.log_start >= scale.low:
         drawn[0] = glyphs.LOG_START
     for end in (log.high_watermark, log.log_end):
@@ -207,34 +216,33 @@ def _group_labels(view: View, log: PartitionLog, scale: Scale, cells: int, most:
         )
         labels.append(Label(scale.cell(log.last_stable), stable))
     positions, left_out = _near(log, scale, most)
-    for position in positions:
-        name = middle(str(view.snapshot.groups.group[position.group]), MOST_GROUP_NAME)
-        role = ROLES[view.groups.severity[position.group]]
-        before = f"{glyphs.BEFORE} " if position.committed < scale.low else ""
+    names, severity = view.snapshot.groups.group[positions.group], view.groups.severity[positions.group]
+    past_the_end = view.offsets.verdict[positions.offset] == Verdict.AHEAD_OF_LOG
+    for at, committed in enumerate(positions.committed.tolist()):
+        role = ROLES[severity[at]]
+        before = f"{glyphs.BEFORE} " if committed < scale.low else ""
+        name = middle(str(names[at]), MOST_GROUP_NAME)
         text = line(
             Span(f"{before}{name}", Role.TEXT if role is Role.DIM else role),
-            Span(f" {words.count(position.committed)}", Role.DIM),
+            Span(f" {words.count(committed)}", Role.DIM),
         )
-        if view.offsets.verdict[position.offset] == Verdict.AHEAD_OF_LOG:
+        if past_the_end[at]:
             text = (*text, Span(f" {log_words.PAST_THE_END}", Role.WARN))
-        labels.append(Label(scale.cell(position.committed), text))
+        labels.append(Label(scale.cell(committed), text))
     return _labels(labels, cells, most, left_out)
 
 
-def _near(log: PartitionLog, scale: Scale, most: int) -> tuple[list[GroupPosition], int]:
+def _near(log: PartitionLog, scale: Scale, most: int) -> tuple[GroupPositions, int]:
     """Return the groups that may find room near their cells, on `most` lines, and the number of others.
 
     A label is at most its own width away from its place, so that a line has two labels for a cell, and three
     if one is shorter. Thousands of groups can be at the end of one partition.
     """
-    by_offset: dict[int, list[GroupPosition]] = {}
-    for position in log.groups:
-        by_offset.setdefault(position.committed, []).append(position)
-    by_cell: dict[int, list[GroupPosition]] = {}
-    for offset, positions in by_offset.items():
-        by_cell.setdefault(scale.cell(offset), []).extend(positions[: LABELS_A_CELL * most])
-    near = [position for positions in by_cell.values() for position in positions[: LABELS_A_CELL * most]]
-    return near, len(log.groups) - len(near)
+    groups = log.groups
+    begins, ends = align.runs(scale.cells_of(groups.committed))
+    is_near = np.arange(len(groups)) - np.repeat(begins, ends - begins) < LABELS_A_CELL * most
+    near = GroupPositions(groups.group[is_near], groups.offset[is_near], groups.committed[is_near])
+    return near, len(groups) - len(near)
 
 
 def _replica(
