@@ -22,6 +22,10 @@ BYTES_A_READING = 42
 
 BIG_BYTES = 3_000_000
 """A cluster is big if reading all costs more than this: from about 14,000 partitions of three replicas on."""
+MANY_GROUPS = 1_000
+"""With more groups it is big, too."""
+FIRST_LAGS_S = 2.0
+"""Longest time the first observation of a big cluster waits for commits, and then for high watermarks."""
 
 
 class Share(Struct, frozen=True):
@@ -107,6 +111,12 @@ class Budget:
         """Return whether to read only what lags need: this is the first observation, reading all would take
         long, and somebody waits for the lags."""
         return self.lags_first and _cost_bytes(at) > BIG_BYTES
+
+    def patience_s(self, at: Layout, groups: int, usual_s: float) -> float:
+        """Return the longest wait for commits, and then for high watermarks: longer than usual if somebody
+        waits for the lags of many partitions or groups."""
+        of_many = self.lags_first and groups > MANY_GROUPS
+        return FIRST_LAGS_S if of_many or self.is_brief(at) else usual_s
 
     def _all(self, at: Layout) -> Shares:
         key, parts = self._whole

@@ -59,10 +59,6 @@ FIRST_LINKS_S = 0.5
 FIRST_SLOW_S = 0.3
 """Longest time the first observation waits for the slow lane and for Kafka Connect, so that the first view is
 complete."""
-FIRST_LAGS_S = 2.0
-"""Longest time the first observation of a big cluster waits for commits, and then for high watermarks."""
-MANY_GROUPS = 1_000
-"""A cluster with more groups is big, too."""
 REBOOTSTRAP_S = 5.0
 """Pause between attempts to find the cluster again when none of its brokers answers."""
 
@@ -372,10 +368,7 @@ class Observer:
             await self._phase(self._offsets.leaders(shares, matters, began_ms), within_s)
 
     def _patience_s(self, usual_s: float) -> float:
-        """Return the longest wait for commits, and then for high watermarks. A first observation of many
-        partitions or groups waits longer than usual if somebody waits for the lags."""
-        of_many = self._budget.lags_first and len(self._state.groups) > MANY_GROUPS
-        return FIRST_LAGS_S if of_many or self._budget.is_brief(self._state.layout) else usual_s
+        return self._budget.patience_s(self._state.layout, len(self._state.groups), usual_s)
 
     def _update_brokers(self) -> None:
         """Update the facts about brokers. Those that have just come back are retried at once and often."""

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from kview.observe import budget as budget_module
-from kview.observe.budget import BYTES_A_READING, Budget
+from kview.observe.budget import BYTES_A_READING, FIRST_LAGS_S, Budget
 from kview.observe.layout import Layout, layout
 from kview.observe.settings import ObserveSettings
 from kview.wire.metadata import PartitionRow, TopicRow, Topics
@@ -66,3 +66,14 @@ def test_the_first_observation_of_a_big_cluster_reads_what_lags_need(monkeypatch
     budget.lags_first = False
     later, _ = budget.shares(at, 0, [])
     assert len(later[1].follows) == PARTITIONS and not any(share.briefly for share in later.values())
+
+
+def test_a_first_observation_of_many_partitions_or_groups_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at, first = one_topic(), Budget(ObserveSettings(lags_first=True))
+    assert [first.patience_s(at, groups, 0.5) for groups in (0, 1_000, 1_001)] == [0.5, 0.5, FIRST_LAGS_S]
+    monkeypatch.setattr(budget_module, "BIG_BYTES", 0)
+    assert first.patience_s(at, 0, 0.5) == FIRST_LAGS_S
+    first.lags_first = False
+    assert first.patience_s(at, 15_000, 0.5) == 0.5
