@@ -240,14 +240,17 @@ class GroupRows(Keyed[str | Alike]):
     def __init__(self, view: View, options: Options, unfolding: Unfolding = ALL_ROWS) -> None:
         self._rows = _order(view, options)
         table, shown = view.snapshot.groups, view.groups
+        self._view, self._options = view, options
         self._entries = self._folded(view, options, unfolding)
         self._opened = unfolding.opened
-        super().__init__(
-            [each.alike if isinstance(each, Fold) else str(table.group[each]) for each in self._entries]
-        )
-        self._view, self._options = view, options
-        self.panel, self.sorts = PANEL, SORTS
         first = [each.first if isinstance(each, Fold) else each for each in self._entries]
+        names: list[str] = table.group[np.array(first, np.int64)].tolist()
+        keys: list[str | Alike] = list(names)
+        for index, each in enumerate(self._entries):
+            if isinstance(each, Fold):
+                keys[index], names[index] = each.alike, "".join(self._parts(each))
+        super().__init__(keys)
+        self.panel, self.sorts = PANEL, SORTS
         self.severities = view.groups.severity[first]
         self._changed = changes(view)
         self._together: dict[Alike, tuple[Together, int]] = {}
@@ -260,10 +263,9 @@ class GroupRows(Keyed[str | Alike]):
         hidden = hidden_groups(view, options)
         notes += [f"{glyphs.DOT} {hidden:,} hidden"] if hidden else []
         at = np.array(self._rows, np.int64)
-        names = [self._name(index) for index in range(len(self))]
         longest = name_width(names, 6, 40)
         self.columns: Sequence[Column] = (
-            Column("group", "group", name_width(names, 6, 20), flex=1, most=longest, name=True),
+            Column("group", "group", min(longest, 20), flex=1, most=longest, name=True),
             Column(
                 "state", "state", self._state_width(), flex=1, most=24, name=True, rank=3, exported=MEMBERS
             ),
@@ -330,13 +332,6 @@ class GroupRows(Keyed[str | Alike]):
             return ""
         entry = self._entries[index]
         return str(self._view.snapshot.groups.group[entry.first if isinstance(entry, Fold) else entry])
-
-    def _name(self, index: int) -> str:
-        """Return what stands in the first column."""
-        entry, names = self._entries[index], self._view.snapshot.groups.group
-        if not isinstance(entry, Fold):
-            return str(names[entry])
-        return "".join(self._parts(entry))
 
     def _parts(self, fold: Fold) -> tuple[str, str]:
         """Return the name of a row that groups share: whether it is unfolded and how many they are, and what
