@@ -31,7 +31,8 @@ def open_records(terminal: PseudoTerminal) -> None:
 
 
 def test_records_and_a_record_in_full() -> None:
-    with kview_on_a_terminal("--simulate", columns=120, rows=40) as terminal:
+    # Wide enough for a title that also tells of an open transaction, which the traffic has now and then.
+    with kview_on_a_terminal("--simulate", columns=160, rows=40) as terminal:
         open_records(terminal)
         terminal.wait_for_text("No record is read until you ask for it")
         terminal.press("l")
