@@ -16,6 +16,7 @@ from kview.simulate.refusals import wrong_config, wrong_topic_name
 from kview.simulate.releases import Release
 from kview.simulate.results import AdminResult, CreateTopicResult
 from kview.simulate.settings import Settings, check_topic_configs
+from kview.simulate.uuids import without_dash
 from kview.simulate.world import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC_CONFIGS,
@@ -181,7 +182,7 @@ def new_topic_id(random: Random) -> bytes:
     raw = bytearray(bits.to_bytes(16, "big"))
     raw[6] = raw[6] & 0x0F | 0x40
     raw[8] = raw[8] & 0x3F | 0x80
-    return bytes(raw)
+    return without_dash(bytes(raw))
 
 
 def new_topic(

@@ -1,6 +1,5 @@
 """The coordinators of a cluster, which react to changes of their brokers' metadata and processes."""
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from typing import Generic, Protocol, TypeVar
 
@@ -12,6 +11,7 @@ from kview.simulate.kernel import Timer
 from kview.simulate.metadata import NO_LEADER, MetadataImage, TopicImage
 from kview.simulate.nodes import Nodes, ProcessState
 from kview.simulate.requests.records import RecordRequests
+from kview.simulate.uuids import in_base64, without_dash
 
 LOAD_MS = 50
 """Time in ms that a new coordinator takes to read a partition of its topic before it answers."""
@@ -106,12 +106,8 @@ class BrokerHost:
         return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
 
     def random_uuid(self) -> str:
-        """Return an id in base64, which as in Kafka does not begin with a dash."""
-        uuid = "-"
-        while uuid.startswith("-"):
-            raw = bytes.fromhex(self.random_id().replace("-", ""))
-            uuid = urlsafe_b64encode(raw).decode().rstrip("=")
-        return uuid
+        """Return an id in base64."""
+        return in_base64(without_dash(bytes.fromhex(self.random_id().replace("-", ""))))
 
 
 class Coordinators(Generic[C]):

@@ -1,10 +1,10 @@
 """What brokers ask share coordinators, which keep how far share groups have read partitions (KIP-932)."""
 
-from base64 import urlsafe_b64encode
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from kview.simulate.codes import ErrorCode
+from kview.simulate.uuids import in_base64
 
 UNINITIALIZED = -1
 """The start offset of a partition that nobody has read yet: the first leader that is asked finds it."""
@@ -21,7 +21,7 @@ class SharePartition(NamedTuple):
     @property
     def coordinator_key(self) -> str:
         """The key of FindCoordinator, whose hash chooses the partition of `__share_group_state`."""
-        return f"{self.group}:{urlsafe_b64encode(self.topic_id).decode().rstrip('=')}:{self.partition}"
+        return f"{self.group}:{in_base64(self.topic_id)}:{self.partition}"
 
 
 class StateBatch(NamedTuple):

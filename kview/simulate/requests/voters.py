@@ -6,7 +6,6 @@ Nodes that are not part of the cluster answer nobody.
 Sources: org.apache.kafka.raft's KafkaRaftClient, AddVoterHandler and RemoveVoterHandler.
 """
 
-from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha1
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from kview.simulate.controllers.metadata_log import MetadataLog
 from kview.simulate.controllers.quorum import Quorum
 from kview.simulate.releases import Release
 from kview.simulate.results import AdminResult
+from kview.simulate.uuids import in_base64, without_dash
 
 LISTENER = "CONTROLLER"
 """The listener of controllers (Kafka's `controller.listener.names`)."""
@@ -40,7 +40,7 @@ def directory_id(cluster_id: str, node: int) -> bytes:
     """Return the UUID of a node's metadata directory, which is made of what names the node."""
     hashed = bytearray(sha1(f"{cluster_id}/{node}".encode(), usedforsecurity=False).digest()[:16])
     hashed[6], hashed[8] = hashed[6] & 0x0F | 0x50, hashed[8] & 0x3F | 0x80  # It looks like version 5.
-    return bytes(hashed)
+    return without_dash(bytes(hashed))
 
 
 class VoterChanges:
@@ -111,7 +111,7 @@ class VoterChanges:
         return Voter(node, directory_id(self._metadata.image.cluster_id, node))
 
     def _named(self, voter: Voter) -> str:
-        directory = urlsafe_b64encode(voter.directory).decode().rstrip("=")
+        directory = in_base64(voter.directory)
         if self._release.optional_directories:
             directory = f"Optional[{directory}]"
         return f"ReplicaKey(id={voter.id}, directoryId={directory})"

@@ -5,7 +5,6 @@ and accepts that with the next fetch. A member that dies says nothing, as if its
 closes its connections, so what it has acquired stays locked until the locks end.
 """
 
-from base64 import urlsafe_b64encode
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -21,6 +20,7 @@ from kview.simulate.traffic.coordinator_link import ANSWER_US, CoordinatorLink
 from kview.simulate.traffic.member import HOST, Phase
 from kview.simulate.traffic.metadata import ClientMetadata
 from kview.simulate.traffic.reader import UNBOUNDED_RECORDS, Progress
+from kview.simulate.uuids import in_base64, without_dash
 from kview.simulate.world import GroupSpec
 
 STEP_US = 200_000
@@ -65,8 +65,7 @@ class SimulatedShareMember:
         self._cluster = cluster
         self._kernel = cluster.kernel
         self._random = cluster.kernel.random(f"member/{self.client_id}")
-        raw = self._random.getrandbits(128).to_bytes(16, "big")
-        self.member_id = urlsafe_b64encode(raw).decode().rstrip("=")
+        self.member_id = in_base64(without_dash(self._random.getrandbits(128).to_bytes(16, "big")))
         self._metadata = ClientMetadata(cluster, spec.topics, self._random)
         self._link = CoordinatorLink(cluster, self._metadata, cluster.groups, spec.name, lambda: None)
         self._progress = progress
