@@ -16,7 +16,7 @@ from kview.simulate.refusals import wrong_config, wrong_topic_name
 from kview.simulate.releases import Release
 from kview.simulate.results import AdminResult, CreateTopicResult
 from kview.simulate.settings import Settings, check_topic_configs
-from kview.simulate.uuids import without_dash
+from kview.simulate.uuids import random_uuid
 from kview.simulate.world import (
     INTERNAL_TOPICS,
     OFFSETS_TOPIC_CONFIGS,
@@ -178,11 +178,10 @@ def valid_topic_name(name: str) -> bool:
 
 def new_topic_id(random: Random) -> bytes:
     """Return a new topic id of 16 bytes, in the form of a random UUID."""
-    bits = random.getrandbits(128)
-    raw = bytearray(bits.to_bytes(16, "big"))
+    raw = bytearray(random_uuid(random))
     raw[6] = raw[6] & 0x0F | 0x40
     raw[8] = raw[8] & 0x3F | 0x80
-    return without_dash(bytes(raw))
+    return bytes(raw)
 
 
 def new_topic(

@@ -29,7 +29,7 @@ from kview.simulate.stream import BATCH_OVERHEAD_BYTES
 from kview.simulate.topics import internal_topic, new_topic, new_topic_id, valid_topic_name
 from kview.simulate.traffic.keys import keys_of
 from kview.simulate.traffic.warm import WarmGroup, warm_group
-from kview.simulate.uuids import in_base64, without_dash
+from kview.simulate.uuids import in_base64, random_uuid
 from kview.simulate.world import (
     CLASSIC,
     CONSUMER,
@@ -77,8 +77,7 @@ def first_image(world: World, settings: Settings, kernel: Kernel) -> MetadataIma
         topic_id = new_topic_id(kernel.random("topic-ids"))
         own = check_topic_configs(spec.configs, world.release.topic_config_keys)
         topics[spec.name] = new_topic(spec.name, topic_id, placed, own, brokers.__contains__)
-    drawn = kernel.random("cluster-id").getrandbits(128).to_bytes(16, "big")
-    cluster_id = world.cluster_id or in_base64(without_dash(drawn))
+    cluster_id = world.cluster_id or in_base64(random_uuid(kernel.random("cluster-id")))
     names = {topic.topic_id: name for name, topic in topics.items()}
     features = new_cluster(world.release.features, settings.number(ELR_VERSION))
     configs = _broker_configs(settings) if ELR_VERSION in features else {}

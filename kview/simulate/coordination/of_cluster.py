@@ -11,7 +11,7 @@ from kview.simulate.kernel import Timer
 from kview.simulate.metadata import NO_LEADER, MetadataImage, TopicImage
 from kview.simulate.nodes import Nodes, ProcessState
 from kview.simulate.requests.records import RecordRequests
-from kview.simulate.uuids import in_base64, without_dash
+from kview.simulate.uuids import in_base64, random_id, without_dash
 
 LOAD_MS = 50
 """Time in ms that a new coordinator takes to read a partition of its topic before it answers."""
@@ -102,8 +102,7 @@ class BrokerHost:
 
     def random_id(self) -> str:
         """Return an id in the form of a UUID, from the engine's randomness."""
-        digits = f"{self._random.getrandbits(128):032x}"
-        return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
+        return random_id(self._random)
 
     def random_uuid(self) -> str:
         """Return an id in base64."""

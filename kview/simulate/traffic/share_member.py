@@ -20,7 +20,7 @@ from kview.simulate.traffic.coordinator_link import ANSWER_US, CoordinatorLink
 from kview.simulate.traffic.member import HOST, Phase
 from kview.simulate.traffic.metadata import ClientMetadata
 from kview.simulate.traffic.reader import UNBOUNDED_RECORDS, Progress
-from kview.simulate.uuids import in_base64, without_dash
+from kview.simulate.uuids import in_base64, random_uuid
 from kview.simulate.world import GroupSpec
 
 STEP_US = 200_000
@@ -65,7 +65,7 @@ class SimulatedShareMember:
         self._cluster = cluster
         self._kernel = cluster.kernel
         self._random = cluster.kernel.random(f"member/{self.client_id}")
-        self.member_id = in_base64(without_dash(self._random.getrandbits(128).to_bytes(16, "big")))
+        self.member_id = in_base64(random_uuid(self._random))
         self._metadata = ClientMetadata(cluster, spec.topics, self._random)
         self._link = CoordinatorLink(cluster, self._metadata, cluster.groups, spec.name, lambda: None)
         self._progress = progress

@@ -24,6 +24,7 @@ from kview.simulate.groups.records import (
 )
 from kview.simulate.metadata import TopicPartition
 from kview.simulate.traffic.member import HOST, MAX_POLL_INTERVAL_MS, SESSION_TIMEOUT_MS
+from kview.simulate.uuids import random_id
 from kview.simulate.world import CLASSIC, GroupSpec
 
 PAST_GENERATIONS_MAX = 6
@@ -70,7 +71,7 @@ def warm_group(
     """
     subscription = Subscription(spec.topics, {})
     members_then = spec.members if spec.protocol == CLASSIC else 0
-    ids = [f"{spec.name}-{i}-{_uuid(random)}" for i in range(members_then)]
+    ids = [f"{spec.name}-{i}-{random_id(random)}" for i in range(members_then)]
     wanted = {topic: partitions[topic] for topic in spec.topics}
     assignment = ASSIGNORS[spec.assignor](dict.fromkeys(sorted(ids), subscription), wanted)
     generation = random.randrange(1, PAST_GENERATIONS_MAX)
@@ -109,8 +110,3 @@ def warm_group(
         encode_batch(changes, commit_ms),
         len(changes),
     )
-
-
-def _uuid(random: Random) -> str:
-    digits = f"{random.getrandbits(128):032x}"
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-a{digits[17:20]}-{digits[20:]}"
