@@ -71,7 +71,7 @@ class _Ending:
             sys.stdout.flush()
             sys.stderr.flush()
         except Exception:
-            return  # the interpreter fails in the same way, and says it
+            return  # and leave the rest to the interpreter
         if isinstance(self.code, int):
             os._exit(self.code)
 

@@ -42,8 +42,9 @@ from tests.waiting import wait_until
 TIMEOUT_MS = 5_000
 ANSWER_S = 15.0
 SHARE_STATE = 2
-GROUP_RESOURCE = 32
 """FindCoordinator's key type of share coordinators, which it has from version 6 on."""
+GROUP_RESOURCE = 32
+"""The resource type of groups in requests about configurations."""
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = 0, 1, 2, 3
 CONSUMER, DEBUGGING = -1, -2

@@ -274,9 +274,6 @@ def test_wrong_acknowledgements(shared: Shared) -> None:
 
 def test_at_the_delivery_limit_records_are_archived(shared: Shared) -> None:
     shared.set("share.delivery.count.limit", "2")
-    wait_until(
-        lambda: q.describe_configs(shared.cluster.leader, q.GROUP_RESOURCE, shared.group), "configured"
-    )
     with Member(shared, "a") as a:
         assert a.got((0, ()), max_records=5) == [(0, 4, 1)]
         assert a.acknowledge(0, (0, 4, [RELEASE])) == (0, None)

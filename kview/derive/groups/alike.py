@@ -106,8 +106,6 @@ def folded(
         for alike, same in together.items()
         if len(same) >= LEAST_ALIKE
     }
-    if not fold_of:
-        return list(rows)
     inside = {row for fold in fold_of.values() for row in fold.rows[1:].tolist()}
     return [fold_of.get(row, row) for row in rows if row not in inside]
 

@@ -173,7 +173,7 @@ class KviewScreen(Screen[None], inherit_bindings=False):
     def on_screen_resume(self, event: ScreenResume) -> None:
         """Catch up with what happened while another screen was shown. One that was mounted just now is drawn
         once it has its size."""
-        if self.app.screen is not self:  # it was mounted ahead
+        if self.app.screen is not self:  # it was mounted ahead, or left at once
             event.prevent_default()
             return
         event.refresh_styles = False  # only a theme changes them, and Textual applies that before
