@@ -39,10 +39,6 @@ SWITCH_INTERVAL_S = 0.001
 """How long a thread may run before another one gets the interpreter, in seconds, so that decoding 100,000
 partitions does not make the screen stutter."""
 
-RECORDING_STARTS_AFTER_S = 0.3
-"""The time from the first view, once it is shown, to the start of recording, so that the imports for
-recording do not slow down the drawing of that view."""
-
 
 class Driven(Protocol):
     """What a dashboard shows, as far as its end is concerned."""

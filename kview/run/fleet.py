@@ -20,7 +20,7 @@ from kview.model.notices import Notice, NoticeKind
 from kview.model.units import UNKNOWN
 from kview.recording.names import saved_folder, state_folder
 from kview.run import terminal
-from kview.run.dashboard import RECORDING_STARTS_AFTER_S, Beside, drive, new_session, teaching_of, wall_ms
+from kview.run.dashboard import Beside, drive, new_session, teaching_of, wall_ms
 from kview.run.memory import ChoiceFiles
 from kview.run.observing import observing_failed
 from kview.run.recorder import Recorder
@@ -57,7 +57,7 @@ class Kept:
         shown, hooks = hooked(replace(shown, display=terminal.fitted(shown.display)[1]), self._stack)
         self.shown = shown
         display = shown.display
-        self._recorder = Recorder(display.record, RECORDING_STARTS_AFTER_S)
+        self._recorder = Recorder(display.record, with_screen=True)
         self.timeline = LiveTimeline(
             shown.source,
             self._recorder,

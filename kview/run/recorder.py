@@ -39,6 +39,14 @@ DASHBOARD_CLOSES_WITHIN_S = 0.4
 TEXT_CLOSES_WITHIN_S = 10.0
 """How long text output, which restores no terminal, waits for the last segment to be closed and uploaded."""
 
+STARTS_AFTER_S = 0.3
+"""The time from the first view, once it is on the screen, to the start of recording, so that the imports for
+recording do not slow down the drawing of that view."""
+
+AFTER_VIEW_S = 0.25
+"""How long an observation waits before it is recorded, if there is a screen. Its view is drawn in that time,
+and a key that comes meanwhile would wait for both."""
+
 RETRY_S = 10.0
 """Pause between attempts to continue a recording that has stopped, for example until somebody has freed some
 space. An attempt costs a few writes."""
@@ -84,8 +92,14 @@ class RecordingThread:
         new_writer: Callable[[], Writes | None],
         on_notice: Callable[[Notice], None],
         clock_s: Callable[[], float] = time.monotonic,
+        after_s: float = 0.0,
     ) -> None:
+        """Create a thread that records a snapshot `after_s` seconds after it was offered, or at once if more
+        are waiting or the end is near."""
         self._clock_s = clock_s
+        self._after_s = after_s
+        self.ending = threading.Event()
+        """Set once no more snapshots will be offered."""
         self._missed = 0
         """The number of snapshots that were discarded because writing failed, 0 while it works."""
         self._missed_since_ms = 0
@@ -132,6 +146,7 @@ class RecordingThread:
 
     def stop(self, within_s: float = CLOSE_WITHIN_S) -> None:
         """Record what is waiting and close the recording, with at most `within_s` for each of the two."""
+        self.ending.set()
         try:
             self._waiting.put(None, timeout=within_s)
         except queue.Full:
@@ -155,6 +170,8 @@ class RecordingThread:
     def _record(self, writer: Writes) -> None:
         while (item := self._waiting.get()) is not None:
             if isinstance(item, _Seen):
+                if self._waiting.empty():
+                    self.ending.wait(self._after_s)
                 self._append(writer, item)
             else:
                 self._on_notice(self._answer(item, writer))
@@ -202,19 +219,19 @@ class Recorder:
     reason if recording stops because of an error.
     """
 
-    def __init__(self, record: Record, starts_after_s: float = 0.0) -> None:
-        """Create a recorder that waits `starts_after_s` before recording starts.
+    def __init__(self, record: Record, with_screen: bool = False) -> None:
+        """Create a recorder that starts with `start`, or after `hold` with `shown` if that comes later.
 
-        The wait lets the first view be drawn undisturbed. It begins with `start`, or after `hold` with
-        `shown` if that comes later. Snapshots offered in the meantime are queued.
+        With a screen, it waits STARTS_AFTER_S then, and AFTER_VIEW_S before each observation. Snapshots
+        offered in the meantime are queued.
         """
         self._record = record
-        self._starts_after_s = starts_after_s
-        self._ending = threading.Event()
+        self._starts_after_s = STARTS_AFTER_S if with_screen else 0.0
         self._shown = threading.Event()
         self._shown.set()
         self._offered = 0
-        self._thread = RecordingThread(self._new_writer, self._notify)
+        after_s = AFTER_VIEW_S if with_screen else 0.0
+        self._thread = RecordingThread(self._new_writer, self._notify, after_s=after_s)
         self._started = False
         self._is_kept = False
         """Whether what is recorded is to be kept."""
@@ -242,7 +259,7 @@ class Recorder:
 
     def start(self, on_notice: Callable[[Notice], None]) -> None:
         """Start recording. Returns at once. Does nothing after `end`."""
-        if self._ending.is_set():
+        if self._thread.ending.is_set():
             return
         self._on_notice = on_notice
         self._started = True
@@ -250,7 +267,7 @@ class Recorder:
 
     def offer(self, snapshot: Snapshot, view: View | None) -> None:
         """Record a snapshot soon, with the facts of its view if it could be folded. Returns at once."""
-        if not self._ending.is_set():
+        if not self._thread.ending.is_set():
             self._thread.offer(snapshot, Facts.of(view) if view is not None else None)
             self._offered += 1
             if self._offered > QUEUE_OBSERVATIONS // 4:
@@ -270,7 +287,7 @@ class Recorder:
 
     def end(self) -> None:
         """Stop recording. Returns at once; `stop` waits until everything is written."""
-        self._ending.set()
+        self._thread.ending.set()
         self._shown.set()
         if self._started:
             self._thread.stop(0)
@@ -291,7 +308,7 @@ class Recorder:
 
     def _new_writer(self) -> Writes | None:
         self._shown.wait()
-        is_over = self._ending.wait(self._starts_after_s)
+        is_over = self._thread.ending.wait(self._starts_after_s)
         is_wanted = self._record.folder is not None or self._is_kept
         if is_over and not is_wanted and self._offered < 2:
             return None  # nobody looks back at one observation, and the end would wait for pyarrow's import

@@ -211,3 +211,16 @@ def test_recording_continues_once_there_is_space_again(tmp_path: Path) -> None:
     recording = Recording.open(tmp_path / "r")
     assert_all_equal(all_of(recording), [*written[:3], *written[7:]])
     assert [segment.number for segment in recording.segments()] == [1, 2]
+
+
+def test_an_observation_waits_until_its_view_is_drawn_but_not_if_more_wait_or_at_the_end() -> None:
+    held = Held()
+    held.go_on.set()
+    thread = RecordingThread(lambda: held, lambda notice: None, after_s=PATIENCE_S)
+    written = ticking(3)
+    for snapshot in written:
+        thread.offer(snapshot)
+    thread.start()
+    wait_until(lambda: len(held.taken) == 2, "those that another one follows")
+    thread.stop(PATIENCE_S / 2)
+    assert held.taken == written

@@ -121,7 +121,7 @@ def rate_width(values: NDArray[np.float64], least: int, is_bound: Flags | None =
 
 def name_width(names: Iterable[str], least: int, most: int) -> int:
     """Return the width that these names need, within bounds."""
-    return max(least, min(most, max((len(name) for name in names), default=0)))
+    return max(least, min(most, max(map(len, names), default=0)))
 
 
 def fresh(changed_ms: int, now_ms: int) -> bool:
