@@ -7,6 +7,7 @@ from typing import Any, ParamSpec, Protocol
 from uuid import UUID
 
 from kview.model.address import Address
+from kview.serve.connection import Connection
 from kview.serve.frames import Garbage, Header, pack, pack_token, parse_header
 from kview.serve.login import Login, Stage
 from kview.serve.sasl import Refused
@@ -55,52 +56,6 @@ CONTROLLER = -1
 """The key of what clients have used of the controller."""
 
 _END = object()
-
-
-class Client(Protocol):
-    """The methods of a connection that a call needs."""
-
-    host: str
-    member: tuple[str, str] | None
-    login: Login | None
-    when_closed: Callable[[], None] | None
-    when_ended: Callable[[], None] | None
-
-    @property
-    def principal(self) -> str:
-        """Who the client is, such as `User:alice`."""
-        ...
-
-    def mute(self, cancel: Callable[[], None]) -> None:
-        """Handle no further request until `unmute` is called with the same `cancel`.
-
-        That is called if the client disconnects before.
-        """
-        ...
-
-    def unmute(self, cancel: Callable[[], None]) -> None: ...
-
-    def work_s(self) -> float:
-        """Return how long the work on the latest request has taken so far, without waiting, in seconds."""
-        ...
-
-    def run(self, steps: Steps) -> None:
-        """Do work, now or in slices. It ends early if the client disconnects."""
-        ...
-
-    def answered(self, frame: bytes | None) -> None:
-        """Send the answer to the latest request, or None if Kafka sends no response."""
-        ...
-
-    def answered_last(self, frame: bytes) -> None:
-        """Send the answer to the latest request, and then close the connection."""
-        ...
-
-    def close(self) -> None: ...
-
-    def failed(self, error: Exception) -> None:
-        """Close the connection, because of a bug in how its requests are handled."""
-        ...
 
 
 class OnDemand(Protocol):
@@ -180,7 +135,7 @@ class Call:
         self,
         wire: Wire,
         broker: int,
-        connection: Client,
+        connection: Connection,
         api: Api,
         header: Header,
         request: Any,
@@ -397,7 +352,7 @@ def fenced(code: ErrorCode, knows: bool) -> ErrorCode:
     return ErrorCode.INVALID_PRODUCER_EPOCH if code is ErrorCode.PRODUCER_FENCED and not knows else code
 
 
-def take_request(wire: Wire, broker: int, connection: Client, frame: memoryview) -> None:
+def take_request(wire: Wire, broker: int, connection: Connection, frame: memoryview) -> None:
     """Decode `frame` and pass the request to the handler of its API.
 
     Raises Garbage if a real broker would close the connection, because the API or version is unknown, or the
@@ -434,7 +389,7 @@ def take_request(wire: Wire, broker: int, connection: Client, frame: memoryview)
     connection.run(_handled(wire, broker, connection, api, header, frame, begin))
 
 
-def _mute(kernel: Kernel, connection: Client, throttle_ms: int) -> None:
+def _mute(kernel: Kernel, connection: Connection, throttle_ms: int) -> None:
     """Mute a connection for a time, which may be long, so that nothing of the request is kept."""
 
     def unmute() -> None:
@@ -444,14 +399,14 @@ def _mute(kernel: Kernel, connection: Client, throttle_ms: int) -> None:
     connection.mute(cancel)
 
 
-def _end_login(kernel: Kernel, connection: Client, login: Login, end: Callable[[], None]) -> None:
+def _end_login(kernel: Kernel, connection: Connection, login: Login, end: Callable[[], None]) -> None:
     """Handle nothing more of a client whose login is refused, and `end` its connection after a delay."""
     login.stage = Stage.OVER
     connection.when_closed = partial(kernel.cancel, kernel.after(login.logins.delay_us, end))
 
 
 def _handled(
-    wire: Wire, broker: int, connection: Client, api: Api, header: Header, frame: memoryview, begin: int
+    wire: Wire, broker: int, connection: Connection, api: Api, header: Header, frame: memoryview, begin: int
 ) -> Steps:
     """Decode the body of a request, which begins at `begin`, and handle it."""
     version = header.api_version

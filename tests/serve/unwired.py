@@ -1,11 +1,12 @@
 """The simulated cluster's APIs without sockets: clients that hand over frames and keep their answers."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from kview.model.address import Address
 from kview.serve.apis import all_apis
 from kview.serve.call import Api, Wire, take_request
+from kview.serve.connection import Connection
 from kview.serve.frames import Garbage
 from kview.serve.login import ANONYMOUS, Login
 from kview.simulate.cluster import Cluster
@@ -15,7 +16,7 @@ FIRST_PORT = 9092
 
 
 class UnwiredClient:
-    """A client of one broker. As on a connection, it has one request at a time."""
+    """A client of one broker, which does for requests what a `Connection` does, with one at a time."""
 
     def __init__(self, broker: int) -> None:
         self.broker = broker
@@ -95,7 +96,7 @@ class Unwired:
             return
         client.busy = True
         try:
-            take_request(self._wire, client.broker, client, memoryview(frame))
+            take_request(self._wire, client.broker, cast("Connection", client), memoryview(frame))
         except Garbage:
             client.close()
 

@@ -65,7 +65,7 @@ from kview.tui.rows.producers import ProducerRows
 from kview.tui.rows.quotas import QuotaRows
 from kview.tui.rows.records import DetailRows, RecordRows
 from kview.tui.rows.report import ReportRows
-from kview.tui.rows.row import NoRows, Rows
+from kview.tui.rows.row import Rows
 from kview.tui.rows.settings import SettingRows
 from kview.tui.rows.tail import TailRows
 from kview.tui.rows.throughput import ThroughputRows
@@ -237,8 +237,8 @@ def test_no_kind_of_rows_is_left_out() -> None:
 
 
 def _is_rows(kind: type) -> bool:
-    """Return whether a class makes rows by itself, and is neither the protocol nor the rows of nothing."""
-    return all(hasattr(kind, name) for name in ("row", "find", "key")) and kind not in (Rows, NoRows)
+    """Return whether a class makes rows of something."""
+    return issubclass(kind, Rows) and kind.row is not Rows.row
 
 
 def check(table: str, rows: Rows, now_ms: int) -> None:

@@ -3,7 +3,7 @@ first-run tour has the same keys."""
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from kview.errors import KviewError
 from kview.language.errors import sentence
@@ -14,6 +14,7 @@ from kview.model.units import UNKNOWN
 from kview.school.demos import INCIDENT, Demos, Opening
 from kview.school.first_run import TourMark
 from kview.school.shows.demo_list import DemoScreen
+from kview.school.shows.show import Show
 from kview.school.words import demo as said
 from kview.school.words import tour as tour_words
 from kview.tui.actions import Action
@@ -29,63 +30,6 @@ if TYPE_CHECKING:
 
 ASKED_FOR_MS = 10_000
 """Within this time, the key that leaves has to be pressed again if it asks first."""
-
-
-class Show(Protocol):
-    """A lesson, a drill or the tour that is shown."""
-
-    name: str
-
-    @property
-    def depth(self) -> int:
-        """How many screens it shows on each other."""
-        ...
-
-    @property
-    def is_asking(self) -> int:
-        """The number of answers to choose from, 0 if no question is asked."""
-        ...
-
-    @property
-    def asks_to_leave(self) -> bool:
-        """Whether the key that leaves has to be pressed twice now."""
-        ...
-
-    def allows(self, what: str) -> bool:
-        """Return whether a key of demos does something now."""
-        ...
-
-    def label(self, action: Action) -> str | None:
-        """Return what a key does now, '' if the key line leaves it out, None if that is as always."""
-        ...
-
-    def do(self, what: str) -> bool:
-        """Carry out a key. Returns False if the next demo should begin."""
-        ...
-
-    def caption(self, is_large: bool) -> Caption | None:
-        """Return the caption, None if there is nothing to see yet."""
-        ...
-
-    def looks(self) -> Sequence[Look]:
-        """Return where to look on the screen shown."""
-        ...
-
-    def begins_at(self, from_ms: int) -> None:
-        """Begin with the first observation from this time on."""
-        ...
-
-    def see(self) -> None:
-        """Take over the view that is shown now."""
-        ...
-
-    def tick(self) -> None:
-        """Let time pass."""
-        ...
-
-    def fault_done(self, command: LabCommand, reply: Reply, at_ms: int) -> None:
-        """Take over a fault that somebody's key has caused, asked for at `at_ms`."""
-        ...
 
 
 class DemoKeys(Teaching):

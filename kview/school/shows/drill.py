@@ -1,6 +1,5 @@
 """Shows a drill: the clock, the hints, the answer, and the debriefing."""
 
-from collections.abc import Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -13,10 +12,10 @@ from kview.school.exercise import HINT_COSTS_MS, Hit, Target
 from kview.school.moment import Moment, Value
 from kview.school.shows.answer_list import AnswerScreen
 from kview.school.shows.captions import sentence
+from kview.school.shows.show import Show
 from kview.school.words import demo as demo_words
 from kview.school.words import drills as said
 from kview.tui.actions import Action
-from kview.tui.looks import Look
 from kview.tui.rows.sorting import by_number
 from kview.tui.text import Role
 from kview.tui.widgets.bottom import StatusMessage
@@ -39,18 +38,15 @@ class Stage(StrEnum):
     GIVEN_UP = "given up"
 
 
-class DrillShow:
-    """A drill that is shown."""
+class DrillShow(Show):
+    """A drill that is shown. Where to look is what it is about, so it marks nothing."""
 
     name = INCIDENT
-    is_asking = 0
-    depth = 1
 
     def __init__(self, app: "KviewApp", demos: Demos, seed: int) -> None:
         self.exercise = demos.exercise(seed)
         self.stage = Stage.STARTING
         self._app, self._demos = app, demos
-        self._from_ms = 0
         self._began_ms = self._ended_ms = UNKNOWN
         self._hints = self._wrong = 0
         self._said_wrong = self._gives_up = False
@@ -69,8 +65,7 @@ class DrillShow:
         return now_ms - self._began_ms + self._hints * HINT_COSTS_MS
 
     @property
-    def asks_to_leave(self) -> bool:
-        """Whether the key that leaves has to be pressed twice: the fault is not found yet."""
+    def asks_to_leave(self) -> bool:  # as long as the fault is not found
         return self.stage not in (Stage.SOLVED, Stage.GIVEN_UP)
 
     def caption(self, is_large: bool) -> Caption:
@@ -133,14 +128,7 @@ class DrillShow:
         body.append(Paragraph(goes, Role.KEY, glyphs.PLAYING, rank=3))
         return body
 
-    def looks(self) -> Sequence[Look]:
-        """Return nothing: where to look is what a drill is about."""
-        return ()
-
     # -- what is seen
-
-    def begins_at(self, from_ms: int) -> None:
-        self._from_ms = from_ms
 
     def see(self) -> None:
         view = self._app.view

@@ -15,6 +15,7 @@ from kview.school.look import mark
 from kview.school.moment import Moment
 from kview.school.shows.captions import answered, paragraphs
 from kview.school.shows.places import first_subjects
+from kview.school.shows.show import Show
 from kview.school.shows.sight import Sight
 from kview.school.words import demo as said
 from kview.tui.actions import Action, Keys, Kind
@@ -38,7 +39,7 @@ _CAUSES = {"crashed": CommandKind.CRASH, "stopped": CommandKind.STOP, "hung": Co
 """The fault that brings a node into a state; SLOW for the others."""
 
 
-class LessonShow:
+class LessonShow(Show):
     """A lesson that is shown."""
 
     def __init__(self, app: "KviewApp", demos: Demos, name: str) -> None:
@@ -49,8 +50,6 @@ class LessonShow:
         self._app, self._demos = app, demos
         about = first_subjects([list(map(mark, staged_step.step.look)) for staged_step in staged])
         self._sight = Sight(app, about)
-        self._from_ms = 0
-        """Observations that began earlier are of another cluster."""
         self._is_asking = False
         self._past: int | None = None
         """The number of the earlier step that is shown."""
@@ -63,8 +62,6 @@ class LessonShow:
     @property
     def depth(self) -> int:
         return self._sight.depth
-
-    asks_to_leave = False
 
     @property
     def is_asking(self) -> int:
@@ -131,9 +128,6 @@ class LessonShow:
         return (listed[at + 1].name, listed[at + 1].title) if 0 <= at < len(listed) - 1 else None
 
     # -- what is seen
-
-    def begins_at(self, from_ms: int) -> None:
-        self._from_ms = from_ms
 
     def see(self) -> None:
         app, view = self._app, self._app.view

@@ -10,6 +10,7 @@ from kview.derive.view import Verdict
 from kview.language import glyphs
 from kview.model.lab import Command, CommandKind, Done, NodeRole, Outcome, Reply
 from kview.school.first_run import TourMark
+from kview.school.shows.show import Show
 from kview.school.words import demo as demo_words
 from kview.school.words import tour as said
 from kview.tui.actions import Action
@@ -44,13 +45,11 @@ _MOVES = (CommandKind.CRASH, CommandKind.STOP, CommandKind.HANG)
 """The faults after which other brokers lead what a broker led."""
 
 
-class TourShow:
-    """The tour that is shown, a `Show` of demo_keys. `end` is called when the last caption has been read."""
+class TourShow(Show):
+    """The tour that is shown, on the cluster that is there. `end` is called when the last caption has been
+    read."""
 
     name = "tour"
-    is_asking = 0
-    asks_to_leave = False
-    depth = 1
 
     def __init__(
         self,
@@ -141,9 +140,6 @@ class TourShow:
         return (*rows, Look(frozenset({"partitions"})))
 
     # -- what is seen
-
-    def begins_at(self, from_ms: int) -> None:
-        """Begin at once, on the cluster that is there."""
 
     def see(self) -> None:
         view, done = self._app.view, self._done

@@ -1,7 +1,7 @@
 """Helpers for all rows: severities as signs and roles, replicas with their state, widths of figures."""
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -15,6 +15,7 @@ from kview.model.events import Severity
 from kview.model.snapshot import Flags, Strings
 from kview.model.units import NO_BROKER, UNKNOWN, UNKNOWN_ID
 from kview.tui.rows.figures import Figure, known, state_figure
+from kview.tui.rows.row import Rows
 from kview.tui.text import Line, Role, Span, line
 
 FRESH_MS = 3_000
@@ -56,16 +57,11 @@ def troubled(severities: NDArray[np.object_]) -> int:
     return int(needing_attention(severities).sum())
 
 
-class Keyed(Generic[Key]):
+class Keyed(Rows, Generic[Key]):
     """Finds rows by key, with an index that is built on first use."""
 
-    troubled: int = 0
-    panel: str = ""
-    sorts: Collection[str] = ()
     severities: Strings = np.zeros(0, object)
     """The severity of each row, if rows have one."""
-    closed: Collection[Hashable] = ()
-    """The keys of the rows that have no details to open."""
 
     def __init__(self, keys: Sequence[Key]) -> None:
         self.keys = keys
@@ -76,15 +72,12 @@ class Keyed(Generic[Key]):
 
     @property
     def in_trouble(self) -> Flags:
-        """Which rows need attention, by index. Empty if rows are never in trouble."""
         return needing_attention(self.severities)
 
     def key(self, index: int) -> Hashable:
-        """Return the key of the row at `index`."""
         return self.keys[index]
 
     def find(self, key: Hashable) -> int | None:
-        """Return the index of the row with that key, or None if there is no such row."""
         if self._index_by_key is None:
             self._index_by_key = {key: index for index, key in enumerate(self.keys)}
         return self._index_by_key.get(key)

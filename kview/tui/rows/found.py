@@ -57,7 +57,6 @@ class FoundRows(Keyed[tuple[int, int]]):
         super().__init__([(each.partition, each.record.offset) for each in found.candidates])
         self._form, self._zone = form, zone
         self.title = _title(found, form)
-        self.empty = ""
         days = {said.moment(each.record.timestamp_ms, zone)[:10] for each in found.candidates}
         self._with_day = len(days) > 1
         self._own, self._cells = found.columns, found.cells

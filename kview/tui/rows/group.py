@@ -42,7 +42,7 @@ from kview.tui.rows.figures import (
     text_figure,
 )
 from kview.tui.rows.groups import is_stale
-from kview.tui.rows.row import Row
+from kview.tui.rows.row import Row, Rows
 from kview.tui.rows.sorting import Values, codes, figures, ids, order_note, ranks, sorted_rows
 from kview.tui.text import Line, Role, Span, line
 
@@ -298,12 +298,10 @@ class ShareRows(Keyed[tuple[str, int]]):
         )
 
 
-class OffsetRows:
+class OffsetRows(Rows):
     """The rows of a group's partitions. The key is (topic, partition). Keys are made when they are asked
     for."""
 
-    troubled = 0
-    closed: Collection[Hashable] = ()
     panel = PANEL
     sorts: Collection[str] = SORTS
 

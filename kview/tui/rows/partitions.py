@@ -30,7 +30,7 @@ from kview.tui.rows.common import (
     title,
 )
 from kview.tui.rows.figures import Figure, Value, age, count_figure, figure, known, number_figure, rate_figure
-from kview.tui.rows.row import Row
+from kview.tui.rows.row import Row, Rows
 from kview.tui.rows.sorting import Values, figures, ids, order_note, sorted_rows
 from kview.tui.text import Line, Role, Span, line
 
@@ -99,10 +99,8 @@ def ordered_rows(view: View, options: Options, panel: str, sorts: Values, topic:
     return sorted_rows(own, options, panel, view, sorts, _identity)
 
 
-class ListedPartitions:
+class ListedPartitions(Rows):
     """Finds the rows of partitions. The key is (topic, partition). Keys are made when they are asked for."""
-
-    closed: Collection[Hashable] = ()
 
     def __init__(self, view: View, rows: Longs) -> None:
         self._view = view
@@ -165,7 +163,6 @@ class PartitionRows(ListedPartitions):
         rows = ordered_rows(view, options, self.panel, SORTS, topic)
         super().__init__(view, rows if among is None else rows[among[rows]])
         self.sorts: Collection[str] = SORTS
-        self.troubled = 0
         self._held = stands_still(view.snapshot)
         self._options = options
         self.empty = (

@@ -38,7 +38,6 @@ class ProducerRows(Keyed[tuple[int, int]]):
         if transactions is not None:
             ids, names = transactions.producer_id.tolist(), transactions.transactional_id.tolist()
             self._names = dict(zip(ids, names, strict=True))
-        self.empty = ""
         self.title = _title(request, answer, zone)
         self.columns: Sequence[Column] = (
             Column("partition", "p", 3, right=True),

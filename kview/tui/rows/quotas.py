@@ -29,7 +29,6 @@ class QuotaRows(Keyed[tuple[tuple[str, str | None], ...]]):
     def __init__(self, answer: QuotasAnswer | None, zone: tzinfo | None) -> None:
         self._quotas: Sequence[Quota] = answer.quotas if answer is not None else ()
         super().__init__([quota.entity for quota in self._quotas])
-        self.empty = ""
         notes = []
         if answer is not None and answer.asked_ms != UNKNOWN:
             if not answer.failure:

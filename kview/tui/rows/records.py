@@ -75,7 +75,6 @@ class RecordRows(Keyed[int]):
             pairs = zip(decoded.request.records, decoded.decoded, strict=False)
             self._decoded = {record.offset: made for record, made in pairs}
         self.title = records_title(request, answer, decoded, form, zone)
-        self.empty = ""
         times = [item.timestamp_ms for item in self._items if isinstance(item, Record)]
         days = {said.moment(at, zone)[:10] for at in times if at != UNKNOWN}
         now = answer.asked_ms if answer is not None else UNKNOWN
@@ -274,8 +273,6 @@ class DetailRows(Keyed[int]):
     def __init__(self, lines: Sequence[Line]) -> None:
         super().__init__(range(len(lines)))
         self._lines = lines
-        self.title = EMPTY
-        self.empty = ""
         self.columns: Sequence[Column] = (Column("line", "", 20, flex=1),)
 
     def row(self, index: int, now_ms: int) -> Row:

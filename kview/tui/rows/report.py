@@ -6,7 +6,7 @@ from kview.model.reporting import LineKind, ReportLine
 from kview.tui.rows.columns import Column
 from kview.tui.rows.common import ROLES, Keyed
 from kview.tui.rows.row import Row
-from kview.tui.text import EMPTY, Line, Role, Span, line
+from kview.tui.text import Role, Span, line
 
 _ROLES: Mapping[LineKind, Role] = {
     LineKind.TITLE: Role.BRIGHT,
@@ -18,9 +18,6 @@ _ROLES: Mapping[LineKind, Role] = {
 
 class ReportRows(Keyed[int]):
     """The lines of a report. The key is the line's number."""
-
-    empty = ""
-    title: Line = EMPTY
 
     def __init__(self, lines: Sequence[ReportLine]) -> None:
         super().__init__(range(len(lines)))

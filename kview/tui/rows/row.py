@@ -1,10 +1,9 @@
 """The content of a table: a row's cells, and rows that are made on demand."""
 
 from collections.abc import Collection, Hashable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
-from msgspec import Struct, field
 
 from kview.model.snapshot import Flags
 from kview.tui.rows.columns import Column
@@ -20,88 +19,44 @@ class Row(NamedTuple):
     is_tinted: bool = False
 
 
-class Rows(Protocol):
-    """The rows of a table in one view."""
+class Rows:
+    """The rows of a table in one view. By themselves they are those of a table that has none yet."""
 
-    @property
-    def columns(self) -> Sequence[Column]:
-        """The columns, in order."""
-        ...
-
-    @property
-    def title(self) -> Line:
-        """The panel's name, and the order of its rows."""
-        ...
-
-    @property
-    def empty(self) -> str:
-        """Why there are no rows, for a table without any."""
-        ...
-
-    @property
-    def troubled(self) -> int:
-        """The number of rows in trouble that the list begins with, 0 if it has another order."""
-        ...
-
-    @property
-    def panel(self) -> str:
-        """The name under which the order of the rows is kept, '' if they cannot be sorted."""
-        ...
-
-    @property
-    def sorts(self) -> Collection[str]:
-        """The keys of the columns by which the rows can be sorted."""
-        ...
+    columns: Sequence[Column] = ()
+    """The columns, in order."""
+    title: Line = EMPTY
+    """The panel's name, and the order of its rows."""
+    empty: str = ""
+    """Why there are no rows, for a table without any."""
+    troubled: int = 0
+    """The number of rows in trouble that the list begins with, 0 if it has another order."""
+    panel: str = ""
+    """The name under which the order of the rows is kept, '' if they cannot be sorted."""
+    sorts: Collection[str] = ()
+    """The keys of the columns by which the rows can be sorted."""
+    closed: Collection[Hashable] = ()
+    """The keys of the rows that have no details to open."""
 
     @property
     def in_trouble(self) -> Flags:
         """Which rows need attention, by index. Empty if rows are never in trouble."""
-        ...
-
-    @property
-    def closed(self) -> Collection[Hashable]:
-        """The keys of the rows that have no details to open."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def key(self, index: int) -> Hashable:
-        """Return the key of a row. The same thing has the same key in every view."""
-        ...
-
-    def find(self, key: Hashable) -> int | None:
-        """Return the index of the row with that key, or None if there is no such row."""
-        ...
-
-    def row(self, index: int, now_ms: int) -> Row:
-        """Return a row's cells, with ages as of `now_ms`."""
-        ...
-
-
-def _none() -> Flags:
-    return np.zeros(0, bool)
-
-
-class NoRows(Struct, frozen=True):
-    """The rows of a table that has no rows yet."""
-
-    columns: Sequence[Column] = ()
-    title: Line = EMPTY
-    empty: str = ""
-    troubled: int = 0
-    panel: str = ""
-    sorts: Collection[str] = ()
-    in_trouble: Flags = field(default_factory=_none)
-    closed: Collection[Hashable] = ()
+        return np.zeros(0, bool)
 
     def __len__(self) -> int:
         return 0
 
     def key(self, index: int) -> Hashable:
+        """Return the key of a row. The same thing has the same key in every view."""
         raise IndexError(index)
 
     def find(self, key: Hashable) -> int | None:
+        """Return the index of the row with that key, or None if there is no such row."""
         return None
 
     def row(self, index: int, now_ms: int) -> Row:
+        """Return a row's cells, with ages as of `now_ms`."""
         raise IndexError(index)
+
+
+NO_ROWS = Rows()
+"""The rows of a table that has let go of its own, or has none yet."""

@@ -48,7 +48,6 @@ class TailRows(Keyed[int]):
         super().__init__([number for number, _ in self._items])
         self._form, self._zone = form, zone
         self.title = tail_title(followed, is_over, form)
-        self.empty = ""
         last = [item for _, item in self._items[-100:] if isinstance(item, Candidate)]
         self.columns: Sequence[Column] = candidate_columns(last, form)
 

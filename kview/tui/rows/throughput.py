@@ -76,7 +76,6 @@ class ThroughputRows(Keyed[Key]):
         super().__init__([entry.key for entry in self.entries])
         others = "  ".join(name for name in LISTS if name != listed)
         basis = "" if self._end_s is None else f"{RATE_S} s"
-        self.empty = ""
         names = [_indented(entry) for entry in self.entries]
         rates = np.array([self._rates(entry) for entry in self.entries], np.float64)
         columns = (

@@ -17,7 +17,7 @@ from kview.language.curves import sparkline
 from kview.language.lists import Order, order_name
 from kview.language.verdicts import counted
 from kview.model.events import Severity
-from kview.model.snapshot import Longs
+from kview.model.snapshot import Flags, Longs
 from kview.tui.options import OWN_ORDER, Options
 from kview.tui.rows.columns import Column, with_bound
 from kview.tui.rows.common import (
@@ -29,7 +29,6 @@ from kview.tui.rows.common import (
     needing_attention,
     rate_width,
     title,
-    troubled,
 )
 from kview.tui.rows.figures import (
     Figure,
@@ -40,7 +39,7 @@ from kview.tui.rows.figures import (
     size_figure,
     text_figure,
 )
-from kview.tui.rows.row import Row
+from kview.tui.rows.row import Row, Rows
 from kview.tui.rows.sorting import Values, order_note, ranks, sorted_rows
 from kview.tui.rows.sorting import figures as numbers
 from kview.tui.rows.strip import strip
@@ -85,10 +84,8 @@ SORTS: Values = {
 }
 
 
-class TopicListRows:
+class TopicListRows(Rows):
     """The rows of topics. The key is the topic's name."""
-
-    closed: Collection[Hashable] = ()
 
     def __init__(self, view: View, options: Options) -> None:
         figures = view.topics
@@ -98,9 +95,8 @@ class TopicListRows:
         self._rows = sorted_rows(worst_first(view, options), options, PANEL, view, SORTS, _identity)
         self.panel = PANEL
         self.sorts: Collection[str] = SORTS
-        severities = figures.severity[self._rows]
-        self.in_trouble = needing_attention(severities)
-        worst = troubled(severities)
+        self._in_trouble = needing_attention(figures.severity[self._rows])
+        worst = int(self._in_trouble.sum())
         self.troubled = worst if options.sort(PANEL) == OWN_ORDER else 0
         rows = self._rows
         hidden = 0 if options.internal else int(figures.internal.sum())
@@ -155,6 +151,10 @@ class TopicListRows:
             options.filter_of(Listed.PARTITIONS),
             f"{glyphs.DOT} {hidden:,} internal hidden ({options.keys.name('internal')})" if hidden else "",
         )
+
+    @property
+    def in_trouble(self) -> Flags:
+        return self._in_trouble
 
     @property
     def keys(self) -> list[str]:

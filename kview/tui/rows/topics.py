@@ -74,7 +74,6 @@ class TopicRows(Keyed[str]):
         self.severities = shown.severity[self._rows]
         worst = troubled(self.severities)
         self.troubled = worst if options.sort(PANEL) == OWN_ORDER else 0
-        self.empty = ""
         self.columns: Sequence[Column] = (
             Column("topic", "topic", name_width(self.keys, 10, 24), flex=1, most=50, name=True),
             Column(

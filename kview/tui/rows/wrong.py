@@ -52,7 +52,6 @@ class WrongRows(Keyed[WrongKey]):
         self.closed = frozenset(key for key in self.keys if key.about is None)
         self._lines = [text for _, text in lines]
         self.title: Line = title("WHAT IS WRONG", "worst first")
-        self.empty = ""
         self.columns: Sequence[Column] = (Column("line", "", 40, flex=1),)
 
     def row(self, index: int, now_ms: int) -> Row:

@@ -175,9 +175,6 @@ def _drawn(entry: Entry) -> Line:
 class HelpRows(Keyed[int]):
     """The rows of help. The key is the line's number."""
 
-    empty = ""
-    title: Line = EMPTY
-
     def __init__(self, lines: list[tuple[Line, Line]], name: str) -> None:
         super().__init__(range(len(lines)))
         self._lines = lines

@@ -56,7 +56,6 @@ def settings(kept: DisplayDefaults, themes: Sequence[str], theme: str, interval:
 class PreferenceRows(Keyed[str]):
     """The rows of settings. The key is that of the file."""
 
-    empty = ""
     columns: Sequence[Column] = (
         Column("name", "", 14),
         Column("value", "", 16, flex=1, name=True),

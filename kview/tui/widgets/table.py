@@ -23,7 +23,7 @@ from kview.tui.app_of import app_of
 from kview.tui.keys import ACTIONS
 from kview.tui.looks import Look, Spot
 from kview.tui.rows.columns import GAP, Column, share
-from kview.tui.rows.row import NoRows, Rows
+from kview.tui.rows.row import NO_ROWS, Rows
 from kview.tui.text import (
     EMPTY,
     Line,
@@ -143,7 +143,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
 
     def __init__(self, *, id: str, opens: bool = True) -> None:
         super().__init__(id=id)
-        self.rows: Rows = NoRows()
+        self.rows: Rows = NO_ROWS
         self._index = 0
         self._widest: dict[str, int] = {}
         self._shares: _Shares | None = None
@@ -214,7 +214,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
     def let_go(self) -> None:
         """Drop the rows and the view. The selection stays at its place."""
         super().let_go()
-        self.rows, self._shares = NoRows(), None
+        self.rows, self._shares = NO_ROWS, None
 
     def select(self, key: Hashable) -> bool:
         """Select the row with that key. Returns False if there is no such row."""
@@ -236,7 +236,7 @@ class Table(Drawn, ScrollView, can_focus=True, inherit_bindings=False):
         return self._chosen
 
     def _settle(self) -> None:
-        if self._key is not None and isinstance(self.rows, NoRows):
+        if self._key is not None and self.rows is NO_ROWS:
             return  # it has let go of its rows, which come back
         self._index = max(0, min(self._index, len(self.rows) - 1))
         if len(self.rows):

@@ -20,7 +20,8 @@ from kview.school.files import lesson_files, lesson_of
 from kview.school.first_run import TourMark
 from kview.school.lesson import Lesson
 from kview.school.moment import Counters
-from kview.school.shows.demo_keys import DemoKeys, Show
+from kview.school.shows.demo_keys import DemoKeys
+from kview.school.shows.show import Show
 from kview.school.words.lessons import ABOUT_INCIDENT
 from kview.school.worlds import world
 from kview.simulate.cluster import build
