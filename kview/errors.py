@@ -74,6 +74,7 @@ class ErrorKind(StrEnum):
     NAME_TWICE = "name twice"
     CLIENT_WITHOUT_TOPIC = "client without topic"
     VALUE_IMPOSSIBLE = "value impossible"
+    NO_MODEL = "no model"
     NOTHING_TO_COPY = "nothing to copy"
     TOO_MANY_BROKERS = "too many brokers"
     TOPIC_PARTLY_KNOWN = "topic partly known"

@@ -41,7 +41,11 @@ directories or failed tasks are worse, and so are twice as many partitions. What
 lost records, has no end. Nothing ends while no broker answers, or that ends while kview does not run: close
 what such a finding has opened by hand.
 
+`finding.severity` is that of the finding, `severity` that of the cluster's worst. When more than 5 groups
+lose records at once, the fifth document is about all others.
+
 Calls come one after the other; one that fails or takes more than 30 s is made again after 5 and after 30 s.
+At most 100 wait. Beyond that, the least severe of them is not made, and of these the oldest.
 What was sent, and what was not, is in kview.log. What a command leaves running must not write to its standard
 error. kview has to run: kview connect prod --quiet. To try it: kview config prod --try-on-finding.
 

@@ -12,9 +12,12 @@ from kview.cli.display_options import display_of, display_options
 from kview.cli.replay import moment
 from kview.cli.targets import profile_names, target_of, target_options
 from kview.cli.values import Duration, words
+from kview.errors import BadUse, ErrorKind, KviewError
 
 SAME, DIFFERENT = 0, 4
 """The exit codes of --lose."""
+
+_NO_RECORDING = (ErrorKind.NOT_A_RECORDING, ErrorKind.NOT_A_KEPT_RECORDING)
 
 LEAST_MS, MOST_MS, FOR_MS = 2_000, 3_600_000, 12_000
 """How long a cluster may be observed, and is: after 12 s rates and lags in time are known."""
@@ -66,6 +69,8 @@ def twin(
     """
     if target is None:
         raise click.UsageError("give a cluster, a profile or a recording.")
+    if lose is not None and flags["format"] is not None:
+        raise click.UsageError("--lose prints a table; --format is for a twin that is shown.")
     display = display_of(ctx, flags)
     from kview.lab.twin import twin_of
     from kview.run import twin as run
@@ -76,7 +81,12 @@ def twin(
 
         if ctx.get_parameter_source("for_ms") is ParameterSource.COMMANDLINE:
             raise click.UsageError("--for is for clusters.")
-        opened, name = open_recording(target), Path(target).name
+        try:
+            opened, name = open_recording(target), Path(target).name
+        except KviewError as error:
+            if error.kind not in _NO_RECORDING or os.path.exists(target):
+                raise
+            raise BadUse(ErrorKind.NO_MODEL, name=target) from error
         at_ms = None if at is None else moment(opened, at)
         if (not_there := outside(opened, at_ms)) is not None:
             note(not_there, display.ascii_only)
@@ -94,7 +104,7 @@ def twin(
         source = ConnectedSource(cluster.servers, 1.0, cluster.security, cluster.security_now, False)
         view = run.observed(source, for_ms / 1000)
     made = twin_of(view)
-    for line in run.described(made, name):
+    for line in run.described(made, name, lose is not None):
         click.echo(line, err=lose is None and out is None)
     if lose is not None:
         from kview.lab.twin_loss import forecast, outage

@@ -23,6 +23,9 @@ LOST_BROKERS = frozenset({FindingKind.BROKERS_SILENT, FindingKind.BROKERS_FENCED
 PAST = frozenset({FindingKind.RECORDS_LOST, FindingKind.UNCLEAN_ELECTION, FindingKind.LEADER_RECORDS_LOST})
 """What has happened, and leaves the headline after a while. It does not end."""
 
+MOST_LOSSES = 5
+"""When more groups than this have lost records at once, the others are one change."""
+
 MUCH_MORE = 2
 """So many times as many partitions, or lost records, are worse."""
 
@@ -86,8 +89,11 @@ class FindingChanges:
         self._fell_silent: frozenset[int] = frozenset()
         """The brokers that fell silent and are not back."""
 
-    def step(self, findings: Sequence[Finding], now_ms: int) -> Iterator[FindingChange]:
-        """Yield what is to be reported at `now_ms`, with the findings of the view at that time."""
+    def step(self, findings: Sequence[Finding], now_ms: int) -> list[FindingChange]:
+        """Return what is to be reported at `now_ms`, with the findings of the view at that time."""
+        return _fewer_losses(list(self._changes(findings, now_ms)))
+
+    def _changes(self, findings: Sequence[Finding], now_ms: int) -> Iterator[FindingChange]:
         hidden = any(finding.kind in HIDES_OTHERS for finding in findings)
         if not hidden:
             self._fell_silent &= _brokers(findings, LOST_BROKERS)
@@ -138,6 +144,23 @@ class FindingChanges:
             before = heeded.get(key)
             heeded[key] = finding if before is None else _together(before, finding)
         return heeded
+
+
+def _fewer_losses(changes: list[FindingChange]) -> list[FindingChange]:
+    """Return changes in which the losses of groups beyond the first few are those of the first of these."""
+    losses = [change for change in changes if change.finding.kind is FindingKind.RECORDS_LOST]
+    if len(losses) <= MOST_LOSSES:
+        return changes
+    first, *others = losses[MOST_LOSSES - 1 :]
+    finding = first.finding
+    for other in others:
+        finding = replace(
+            _together(finding, other.finding),
+            groups=finding.groups + other.finding.groups,
+            count_is_bound=finding.count_is_bound or other.finding.count_is_bound,
+        )
+    left = [change for change in changes if change.finding.kind is not FindingKind.RECORDS_LOST]
+    return [*left, *losses[: MOST_LOSSES - 1], first._replace(finding=finding)]
 
 
 def _brokers(findings: Sequence[Finding], kinds: Set[FindingKind]) -> frozenset[int]:

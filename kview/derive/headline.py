@@ -21,11 +21,12 @@ from kview.derive.view import (
     Headline,
     PartitionFigures,
     PartitionStatus,
+    TopicFigures,
     View,
 )
 from kview.model.events import SEVERITY_ORDER, Event, EventKind, Severity
 from kview.model.failures import NO_FAILURE, Cause, FailureKind, Part
-from kview.model.findings import Finding, FindingKind
+from kview.model.findings import MOST_TOPICS, Finding, FindingKind
 from kview.model.incidents import Incident
 from kview.model.snapshot import Flags, Longs, Snapshot, UncleanElections
 from kview.model.states import BrokerState
@@ -71,7 +72,7 @@ def headline(view: View, seen: Seen, controllers: Sequence[Finding], advice: Seq
             *hidden(snapshot.observation, unheard(snapshot.observation)),
             *_brokers(snapshot, brokers, partitions, quiet),
             *log_dir_findings(snapshot),
-            *_partitions(snapshot, brokers, partitions, placed),
+            *_partitions(snapshot, brokers, partitions, placed, topics),
             *controllers,
         ]
     well = () if findings else (_calm(snapshot),)
@@ -246,7 +247,11 @@ def _rack(snapshot: Snapshot, mask: Flags) -> str:
 
 
 def _partitions(
-    snapshot: Snapshot, brokers: BrokerFigures, figures: PartitionFigures, placed: Placement
+    snapshot: Snapshot,
+    brokers: BrokerFigures,
+    figures: PartitionFigures,
+    placed: Placement,
+    topics: TopicFigures,
 ) -> Iterator[Finding]:
     """Yield what is wrong with partitions, except for what the findings about silent brokers already count.
 
@@ -272,18 +277,27 @@ def _partitions(
     ):
         if mask.any():
             mine, inside = _split(mask, internal)
-            yield Finding(kind, severity, partitions=mine, internal_partitions=inside)
+            named = _topics(topics, mask)
+            yield Finding(kind, severity, topics=named, partitions=mine, internal_partitions=inside)
     if (refused := having(S.UNREAD)).any():
         mine, inside = _split(refused, internal)
         since_ms, code = _first(table.high_watermark_ms[refused]), int(table.error_code[refused][0])
         yield Finding(
             K.PARTITIONS_UNREAD,
             Severity.WARN,
+            topics=_topics(topics, refused),
             partitions=mine,
             internal_partitions=inside,
             since_ms=since_ms,
             cause=Cause(FailureKind.KAFKA_ERROR, code),
         )
+
+
+def _topics(topics: TopicFigures, mask: Flags) -> tuple[str, ...]:
+    """Return the first topics of the partitions in `mask`, the user's before internal ones."""
+    concerned = np.flatnonzero(np.logical_or.reduceat(mask, topics.first_row))
+    first = concerned[np.argsort(topics.internal[concerned], kind="stable")][:MOST_TOPICS]
+    return tuple(topics.topic[first].tolist())
 
 
 def _lost_lately(events: Sequence[Event], now_ms: int) -> Iterator[Finding]:

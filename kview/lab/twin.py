@@ -29,6 +29,7 @@ from kview.simulate.world import (
     COMPACTED_KEYS,
     CONSUMER,
     CONTROLLERS,
+    INTERNAL_TOPICS,
     OFFSETS_TOPIC,
     SHARE,
     BrokerSpec,
@@ -61,6 +62,9 @@ MOST_FILE_BYTES = 64 << 20
 PROTOCOLS: Mapping[str, str] = {GroupType.CONSUMER: CONSUMER, GroupType.SHARE: SHARE}
 """The kinds of groups that are not made like classic ones."""
 
+NOT_IN_TWINS = INTERNAL_TOPICS - {OFFSETS_TOPIC}
+"""Topics that a simulated cluster makes itself, when something needs them."""
+
 _OWN, _DEFAULT = "DYNAMIC_TOPIC_CONFIG", "DEFAULT_CONFIG"
 
 
@@ -80,6 +84,8 @@ class Unlike(StrEnum):
     CONNECT = "connect"
     GROUPS_LEFT_OUT = "groups left out"
     MOVES = "moves"
+    ABANDONED = "abandoned"
+    INTERNAL = "internal"
 
 
 class Twin(NamedTuple):
@@ -169,9 +175,11 @@ class _Twin:
         table = self._seen.partitions
         replicas: defaultdict[str, dict[int, tuple[int, ...]]] = defaultdict(dict)
         min_isr: dict[str, int] = {}
+        left_out: set[str] = set()
         for row in range(len(table)):
             topic = str(table.topic[row])
-            if table.internal[row] and topic != OFFSETS_TOPIC:
+            if topic in NOT_IN_TWINS:
+                left_out.add(topic)
                 continue
             held = tuple(broker for broker in table.replicas[row].tolist() if broker >= 0)
             replicas[topic][int(table.partition[row])] = held
@@ -190,6 +198,7 @@ class _Twin:
         unknown = {str(topic) for topic in table.topic[table.min_isr == UNKNOWN_ID].tolist()}
         self._note(Unlike.MIN_ISR_UNKNOWN, len(unknown & replicas.keys()))
         self._note(Unlike.MOVES, len(self._seen.reassignments))
+        self._note(Unlike.INTERNAL, len(left_out))
         return tuple(made)
 
     def _configs(self) -> dict[str, dict[str, str]]:
@@ -264,10 +273,13 @@ class _Twin:
             if kind == GroupType.CONNECT:
                 self._note(Unlike.CONNECT, 1)
                 continue
+            if figures.verdict[row] == Verdict.ABANDONED:
+                self._note(Unlike.ABANDONED, 1)
+                continue
             if not read[name] or members > members_left:
                 self._note(Unlike.GROUPS_LEFT_OUT, 1)
                 continue
-            if kind not in (GroupType.CLASSIC, GroupType.CONSUMER, GroupType.SHARE):
+            if members and kind not in (GroupType.CLASSIC, GroupType.CONSUMER, GroupType.SHARE):
                 self._note(Unlike.KINDS, 1)
             members_left -= members
             behind_ms = max(0, int(figures.behind_ms[row]))

@@ -8,11 +8,11 @@ from kview.derive.brokers.log_dirs import stranded
 from kview.derive.checks.impact import broker_domains, losses, rack_domains, rack_names, standing
 from kview.derive.view import View
 from kview.errors import BadUse, ErrorKind
-from kview.lab.twin import down
+from kview.lab.twin import NOT_IN_TWINS, down
 from kview.model.snapshot import Longs
 from kview.model.units import NO_BROKER
 from kview.simulate.cluster import Cluster, build
-from kview.simulate.world import INTERNAL_TOPICS, World
+from kview.simulate.world import World
 
 AFTER_S = 5.0
 """How long after the end of a broker's session a loss in the twin is looked at."""
@@ -21,7 +21,8 @@ Partitions = frozenset[tuple[str, int]]
 
 
 class Outage(NamedTuple):
-    """Partitions of the user's topics that a loss leaves without a leader, and further ones under min ISR."""
+    """Partitions that a loss leaves without a leader, and further ones under min ISR, but for those of topics
+    that are not in twins."""
 
     leaderless: Partitions
     under_min: Partitions
@@ -52,8 +53,8 @@ def forecast(view: View, world: World, lost: str) -> Outage:
         domains, number = broker_domains(table, brokers), ids.index(broker) if broker in ids else -1
 
     def names(rows: Longs) -> Partitions:
-        mine = (row for row in rows.tolist() if not table.internal[row])
-        return frozenset((str(table.topic[row]), int(table.partition[row])) for row in mine)
+        named = ((str(table.topic[row]), int(table.partition[row])) for row in rows.tolist())
+        return frozenset(each for each in named if each[0] not in NOT_IN_TWINS)
 
     for loss in losses(left, domains):
         if loss.domain == number:
@@ -88,7 +89,7 @@ def _outage(cluster: Cluster) -> Outage:
     """Return what is without a leader and what is under min ISR now."""
     leaderless, under_min = set(), set()
     for (topic, number), image in cluster.metadata.image.all_partitions():
-        if topic in INTERNAL_TOPICS:
+        if topic in NOT_IN_TWINS:
             continue
         if image.leader == NO_BROKER:
             leaderless.add((topic, number))

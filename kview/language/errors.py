@@ -313,6 +313,10 @@ WORDS: Mapping[ErrorKind, ErrorWords] = {
     ErrorKind.VALUE_IMPOSSIBLE: ErrorWords(
         "{name} has a {field} of {value!r}, which cannot be", "give it another one"
     ),
+    ErrorKind.NO_MODEL: ErrorWords(
+        "{name!r} is neither a recording nor a profile",
+        "give HOST:PORT, a profile (kview config lists them), or the folder or name of a recording",
+    ),
     ErrorKind.NOTHING_TO_COPY: ErrorWords(
         "no broker is known, so that there is nothing to make a twin of",
         "run kview connect, which says why",

@@ -195,6 +195,29 @@ def _not_preferred(finding: Finding) -> str:
     return f"{_partitions(finding)} not on {whose} preferred leader"
 
 
+_IN_TOPICS = frozenset(
+    {
+        FindingKind.NO_LEADER,
+        FindingKind.SILENT_LEADER,
+        FindingKind.WATERMARK_FROZEN,
+        FindingKind.UNDER_MIN_ISR,
+        FindingKind.AT_MIN_ISR,
+        FindingKind.UNDER_REPLICATED,
+        FindingKind.PARTITIONS_UNREAD,
+    }
+)
+"""What counts partitions and names none."""
+
+
+def where(finding: Finding) -> str:
+    """Return the first topics of partitions that a finding only counts: ` (orders, payments …)`. '' for
+    another one."""
+    if finding.kind not in _IN_TOPICS or not finding.topics:
+        return ""
+    more = " …" if len(finding.topics) > MOST_TOPICS else ""
+    return f" ({', '.join(finding.topics[:MOST_TOPICS])}{more})"
+
+
 def _no_leader(finding: Finding, now_ms: int) -> str:
     verb = "has" if finding.partitions + finding.internal_partitions == 1 else "have"
     return f"{_partitions(finding)} {verb} no leader"
@@ -346,7 +369,8 @@ _SENTENCES: Mapping[FindingKind, Callable[[Finding, int], str]] = {
     ),
     FindingKind.PARTITIONS_UNREAD: _partitions_unread,
     FindingKind.RECORDS_LOST: lambda finding, now_ms: (
-        f"group {finding.group}: {verdicts.lost(finding.count, finding.count_is_bound)}"
+        f"group {finding.group}{_more_groups(finding)}:"
+        f" {verdicts.lost(finding.count, finding.count_is_bound)}"
     ),
     FindingKind.NO_CONTROLLER: lambda finding, now_ms: (
         "no active controller: until there is one, no broker can be fenced and no leader elected"

@@ -110,6 +110,10 @@ class FindingKind(StrEnum):
     """Partitions are not led by their preferred leaders, although these are up."""
 
 
+MOST_TOPICS = 20
+"""The most topics that a finding names."""
+
+
 class OpenTransaction(Struct, frozen=True):
     """Who holds back the last stable offset of a partition. '' and UNKNOWN for what is not known."""
 
@@ -138,7 +142,7 @@ class Finding(Struct, frozen=True):
     paths: tuple[str, ...] = ()
     """The log directories that it is about."""
     topics: tuple[str, ...] = ()
-    """The first topics that are concerned."""
+    """The first topics that are concerned, at most MOST_TOPICS."""
     group: str = ""
     groups: int = 0
     """The number of groups that are concerned, `group` included."""

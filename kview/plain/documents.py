@@ -115,7 +115,7 @@ def hook_document(
     key = "/".join((known_as, *change.key))
     if len(key) > MOST_KEY:
         key = f"{key[: MOST_KEY - 65]}/{sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()}"
-    text = found.text
+    text = f"{found.text}{findings.where(change.finding)}"
     if change.change is Change.ENDS:
         worst = [each for each in head.findings if each.severity in (Severity.RISK, Severity.WARN)][:1]
         now = "".join(findings.sentences(worst, now_ms))

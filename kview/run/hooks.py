@@ -24,7 +24,7 @@ from kview.config.hooks import Hook
 from kview.derive.finding_changes import Change, FindingChange, FindingChanges
 from kview.derive.headline import NO_HEADLINE
 from kview.derive.view import Headline, View
-from kview.model.events import Severity
+from kview.model.events import SEVERITY_ORDER, Severity
 from kview.model.findings import Finding, FindingKind
 from kview.model.notices import Notice, NoticeKind
 from kview.model.snapshot import Snapshot
@@ -38,7 +38,7 @@ PAUSES_S = (5.0, 30.0)
 """How long is waited after a call that failed, before the next attempt. After the last there is none."""
 
 MOST_WAITING = 100
-"""The most documents that wait for a call. Then the oldest is not sent."""
+"""The most documents that wait for a call. Then the least severe is not sent, and of these the oldest."""
 
 ENDS_WITHIN_S = 0.5
 """How long the end of kview waits for a call before it ends that, and after it."""
@@ -124,8 +124,18 @@ class Hooks:
                 self._waiting.put_nowait(document)
                 return
             except queue.Full:
-                with suppress(queue.Empty):
-                    self._not_sent(self._waiting.get_nowait(), "too many are waiting")
+                self._not_sent(self._take_least(), "too many are waiting")
+
+    def _take_least(self) -> HookDocument | None:
+        """Take the least severe of the documents that wait, and of these the oldest."""
+        with self._waiting.mutex:
+            waiting = [document for document in self._waiting.queue if document is not None]
+            ranked = [SEVERITY_ORDER.index(document.finding.severity) for document in waiting]
+            if not ranked:
+                return None
+            least: HookDocument = waiting[ranked.index(max(ranked))]
+            self._waiting.queue.remove(least)
+            return least
 
     def _run(self) -> None:
         while (document := self._waiting.get()) is not None:

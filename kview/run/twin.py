@@ -80,8 +80,9 @@ def play(twin: Twin, name: str, display: Display) -> int:
         scratch.remove()
 
 
-def described(twin: Twin, name: str) -> list[str]:
-    """Return what a twin has, and in what it is not like the cluster called `name`."""
+def described(twin: Twin, name: str, to_lose: bool) -> list[str]:
+    """Return what a twin has, and in what it is not like the cluster called `name`. `to_lose` says whether it
+    is only there to lose something: then what is down in the model goes down first."""
     world, unlike = twin.world, twin.unlike
     topics = [topic for topic in world.topics if topic.name != OFFSETS_TOPIC]
     counts = (
@@ -91,7 +92,8 @@ def described(twin: Twin, name: str) -> list[str]:
         plural(len(world.producers), "producer"),
         plural(len(world.groups), "group"),
     )
-    return [f"twin of {name}: {', '.join(counts)}", *(WORDS[kind].format(n=n) for kind, n in unlike.items())]
+    words = {**WORDS, Unlike.DOWN: DOWN_FIRST} if to_lose else WORDS
+    return [f"twin of {name}: {', '.join(counts)}", *(words[kind].format(n=n) for kind, n in unlike.items())]
 
 
 WORDS: Mapping[Unlike, str] = {
@@ -108,7 +110,11 @@ WORDS: Mapping[Unlike, str] = {
     Unlike.CONNECT: "groups of Kafka Connect's workers, which are left out: {n}",
     Unlike.GROUPS_LEFT_OUT: "groups left out: nobody knows what they read, or they are too large: {n}",
     Unlike.MOVES: "reassignments that are not going on in the twin: {n}",
+    Unlike.ABANDONED: "groups that nobody uses any more, which are left out: {n}",
+    Unlike.INTERNAL: "internal topics besides __consumer_offsets, which are left out: {n}",
 }
+
+DOWN_FIRST = "brokers that are down in the model go down in its twin before the loss: {n}"
 
 
 def compared(lost: str, said: Outage, done: Outage) -> list[str]:

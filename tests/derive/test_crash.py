@@ -196,10 +196,16 @@ def test_fencing_is_one_step(seconds: list[View]) -> None:
     assert facts[5] == ((), 9, 25), "all that froze, but for the one that has no leader"
     K, S = FindingKind, Severity
     assert of_cluster(view) == (
-        Finding(K.NO_LEADER, S.RISK, partitions=1),
+        Finding(K.NO_LEADER, S.RISK, topics=("audit-log",), partitions=1),
         Finding(K.BROKERS_FENCED, S.WARN, brokers=(4,)),
-        Finding(K.AT_MIN_ISR, S.WARN, partitions=3),
-        Finding(K.UNDER_REPLICATED, S.WARN, partitions=6, internal_partitions=25),
+        Finding(K.AT_MIN_ISR, S.WARN, topics=("payment",), partitions=3),
+        Finding(
+            K.UNDER_REPLICATED,
+            S.WARN,
+            topics=("invoice", "__consumer_offsets"),
+            partitions=6,
+            internal_partitions=25,
+        ),
     )
     assert view.partitions.status[row(view, "audit-log", 3)] is PartitionStatus.NO_LEADER
     assert view.partitions.status[row(view, "payment", 3)] is PartitionStatus.AT_MIN_ISR

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from kview.derive.finding_changes import FindingChanges
+from kview.language.findings import sentence
 from kview.model.events import Severity
 from kview.model.findings import Finding, FindingKind
 
@@ -141,6 +142,21 @@ def test_each_group_that_lost_records_has_a_finding_of_its_own_which_does_not_en
         ("begins", "b"),
         ("begins", "a"),
     ]
+
+
+def test_the_losses_of_many_groups_at_once_are_few_changes_and_count_them_all() -> None:
+    changes = FindingChanges(Severity.WARN, 0)
+    many = [replace(lost(f"group-{n:02}"), count=100) for n in range(60)]
+    first = [replace(many[0], count_is_bound=False), *many[1:-1], replace(many[-1], count_is_bound=True)]
+    told = changes.step([silent(4), *first], 0)
+    assert [change.finding.group for change in told] == ["", *(f"group-{n:02}" for n in range(5))]
+    assert sum(change.finding.groups for change in told) == 60
+    assert sum(change.finding.count for change in told[1:]) == 6_000
+    assert told[-1].finding.count_is_bound and not told[-2].finding.count_is_bound
+    assert sentence(told[-1].finding, 0).startswith("group group-04 (+55 more groups): ≥ 5,600 records")
+    assert changes.step([silent(4), *first], 1_000) == []
+    (later,) = changes.step([silent(4), *first, lost("late")], 2_000)
+    assert later.finding.group == "late"
 
 
 def test_a_pause_of_the_views_is_no_absence() -> None:

@@ -5,12 +5,11 @@ import re
 import pytest
 
 from kview.derive.fold import LOOK_BACK_MS, State, advance, fold_to, sample, view_of
-from kview.derive.partitions.inputs import MOST_TOPICS
 from kview.derive.view import View
 from kview.language import events
 from kview.language.findings import sentence
 from kview.model.events import Event, EventKind, Severity
-from kview.model.findings import FindingKind
+from kview.model.findings import MOST_TOPICS, FindingKind
 from kview.model.snapshot import Snapshot
 from tests.worlds import World
 from tests.worlds.parts import Log, Node, topic

@@ -21,7 +21,7 @@ from kview.model.states import BrokerState, GroupType
 from kview.run.observing import ConnectedSource
 from kview.run.twin import described, observed, write
 from kview.simulate.cluster import build
-from kview.simulate.world import GroupSpec
+from kview.simulate.world import OFFSETS_TOPIC, GroupSpec
 from tests.real_kafka.cluster import RealKafka
 from tests.waiting import wait_until
 from tests.worlds import crash_script, default_world, views
@@ -79,6 +79,8 @@ def test_a_loss_does_in_the_twin_what_was_forecast(second: int) -> None:
     said = {name: forecast(view, made.world, name) for name in ("0", "3", "5", "R1", "R2")}
     done = {name: outage(made.world, view, name, seed=1) for name in said}
     assert done == said
+    internal = {topic for each in said.values() for topic, _ in (*each.leaderless, *each.under_min)}
+    assert (OFFSETS_TOPIC in internal) == (second < 90), "kview check counts its partitions, too"
     assert any(each.leaderless for each in said.values()) and any(each.under_min for each in said.values())
 
 
@@ -161,7 +163,22 @@ def test_what_is_not_in_the_twin_is_counted() -> None:
         Unlike.ASSIGNORS: others,
     }
     assert {group.records_per_second for group in made.world.groups} == {STUCK_RATE}
-    assert len(described(made, "prod")) == 1 + len(made.unlike)
+    assert len(described(made, "prod", to_lose=False)) == 1 + len(made.unlike)
+
+
+def test_a_group_that_nobody_uses_any_more_is_left_out() -> None:
+    view = last()
+    verdict = view.groups.verdict.copy()
+    verdict[view.groups.place.argmin()] = Verdict.ABANDONED
+    made, whole = twin_of(replace(view, groups=replace(view.groups, verdict=verdict))), twin_of(view)
+    assert len(made.world.groups) == len(whole.world.groups) - 1
+    assert made.unlike == {**whole.unlike, Unlike.ABANDONED: 1}
+
+
+def test_what_is_down_in_the_model_goes_down_before_something_else_is_lost() -> None:
+    made = twin_of([*views(crash_script())][70])
+    for to_lose, verb in ((False, "are up in its twin: 1"), (True, "go down in its twin before the loss: 1")):
+        assert any(line.endswith(verb) for line in described(made, "prod", to_lose))
 
 
 def test_a_group_that_is_stuck_reads_nothing_in_the_twin() -> None:

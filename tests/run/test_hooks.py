@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import jsonschema
+import numpy as np
 import pytest
 
 from kview.config.hooks import Hook
@@ -24,6 +25,7 @@ from kview.model.findings import Finding, FindingKind
 from kview.model.notices import Notice, NoticeKind
 from kview.plain.documents import hook_document
 from kview.plain.schema import json_schema
+from kview.plain.schema_hook import HookDocument
 from kview.run import hooks
 from kview.run.hooks import CallFailed, Hooks, call, trial_document
 from tests.clocks import SetClock
@@ -285,3 +287,36 @@ def test_many_that_wait_cost_no_memory_and_hold_up_nobody(running: Callable[...,
     for _ in range(hooks.MOST_WAITING + 7):
         calls._put(DOCUMENT)
     assert [notice.values["reason"] for notice in notices] == ["too many are waiting"] * 7
+
+
+def test_of_those_that_wait_too_long_the_least_severe_is_left_out() -> None:
+    def document(severity: Severity, number: int) -> HookDocument:
+        change = FindingChange(
+            Change.BEGINS, (), Finding(FindingKind.AT_MIN_ISR, severity, partitions=number)
+        )
+        return hook_document(change, "prod", "", NO_HEADLINE, 0)
+
+    left_out: list[object] = []
+    calls = Hooks(command("/bin/true"), "prod")  # which has not started
+    calls.on_notice = lambda notice: left_out.append(notice.values["text"])
+    waiting = [document(Severity.WARN, number) for number in (1, 2)]
+    waiting += [document(Severity.RISK, number) for number in range(3, hooks.MOST_WAITING + 3)]
+    for each in waiting:
+        calls._put(each)
+    assert left_out == [each.text for each in waiting[:2]]
+    calls._put(document(Severity.RISK, 999))
+    assert left_out[2:] == [waiting[2].text]
+
+
+def test_what_is_told_says_where_partitions_are(tmp_path: Path, running: Callable[..., Hooks]) -> None:
+    told = tmp_path / "told"
+    calls = running(command("sh", "-c", 'cat >> "$0"', str(told)), "prod")
+    view = [*islice(views(crash_script()), 85)][-1]
+    calls.take(view.snapshot, view)
+    wait_until(lambda: told.exists() and "no leader" in told.read_text(), "it is told")
+    documents = [json.loads(text) for text in told.read_text().splitlines()]
+    (found,) = [each for each in documents if each["finding"]["kind"] == "no_leader"]
+    topics, table = found["finding"]["topics"], view.snapshot.partitions
+    without = {str(table.topic[row]) for row in np.flatnonzero(table.leader == -1).tolist()}
+    assert topics and set(topics) == without
+    assert found["text"].endswith(f" ({', '.join(topics[:2])}{' …' if len(topics) > 2 else ''})")

@@ -8,6 +8,7 @@ import pytest
 from kview.config.themes import Themes, load_themes, theme_folders
 from kview.tui.app import KviewApp
 from kview.tui.palette import PLAIN, palette_of
+from kview.tui.screens.over import OverScreen
 from kview.tui.text import Role
 from kview.tui.widgets.table import Table
 from tests.tui.harness import (
@@ -17,6 +18,7 @@ from tests.tui.harness import (
     dashboard,
     own_themes,
     press,
+    press_at_once,
     running,
     state,
     text,
@@ -137,6 +139,18 @@ async def test_a_theme_is_previewed_above_the_screen_until_it_is_chosen() -> Non
         await until(pilot, lambda: "THEMES" not in text(app) and shows("dark"), "the theme from before")
         await press(pilot, ["t", "t", "enter"])
         await until(pilot, lambda: "THEMES" not in text(app) and shows("high-contrast"), "the next theme")
+
+
+@pytest.mark.parametrize("opens", [["t"], ["ctrl+p", *"themelight"]], ids=["themes", "commands"])
+@running
+async def test_of_two_enters_that_come_together_only_the_first_is_the_lists(opens: list[str]) -> None:
+    async with dashboard(state(HEALTHY)) as (app, pilot):
+        await press(pilot, opens)
+        await until(pilot, lambda: isinstance(app.screen, OverScreen), "the list")
+        press_at_once(app, ["enter", "enter"])
+        await until(pilot, lambda: not isinstance(app.screen, OverScreen), "the list is left")
+        await press(pilot, ["escape", "2"])
+        await until(pilot, lambda: "leads  copies" in text(app), "another screen")
 
 
 def backgrounds(app: KviewApp) -> set[str]:

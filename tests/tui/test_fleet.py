@@ -1,17 +1,19 @@
 """The screen of all clusters: its frames and rows, their order, and the way in and back."""
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.events import Key
 
+from kview.derive.view import Verdict
 from kview.model.events import Severity
 from kview.model.notices import Notice, NoticeKind
 from kview.tui.options import HOLD_MS
-from kview.tui.widgets.fleet import Frames, HeldOrder, arranged, worst
+from kview.tui.widgets.fleet import Frames, HeldOrder, arranged, lag_of, worst
 from kview.tui.widgets.header import Member
 from tests.tui.fleets import NOW_MS, fleet, healthy, member, seen, troubled, unreached
-from tests.tui.harness import HEALTHY, FakeFeed, drawn_lines, drawn_text, press, running, text, until
+from tests.tui.harness import HEALTHY, FakeFeed, drawn_lines, drawn_text, press, running, state, text, until
 from tests.tui.test_screens import agrees, update  # noqa: F401
 
 SIZES = [(80, 24), (120, 40)]
@@ -168,3 +170,18 @@ def test_frames_are_as_high_as_they_can_be_and_do_not_overlap() -> None:
             }
             assert len(filled) == sum(box.width * box.height for box in placed.boxes)
             assert max(x for x, _ in filled) < cells and max(y for _, y in filled) < rows
+
+
+def test_the_lag_leaves_out_groups_that_nobody_waits_for_and_says_what_is_a_bound() -> None:
+    view = state(HEALTHY)
+    rows = np.flatnonzero(view.groups.behind_ms > 0)
+    last = rows[view.groups.behind_ms[rows].argmax()]
+    whole = lag_of(view)
+    bound = view.groups.behind_is_bound
+    assert whole.behind_ms == view.groups.behind_ms[last] and bound[last] and whole.behind_is_bound
+    assert not lag_of(replace(view, groups=replace(view.groups, behind_is_bound=~bound))).behind_is_bound
+    verdict = view.groups.verdict.copy()
+    verdict[last] = Verdict.ABANDONED
+    left = lag_of(replace(view, groups=replace(view.groups, verdict=verdict)))
+    assert left.records == whole.records - view.groups.lag[last]
+    assert left.behind_ms < whole.behind_ms and not left.behind_is_bound

@@ -9,7 +9,7 @@ from kview.derive.partitions.retention import settings_of
 from kview.derive.view import PartitionFigures
 from kview.model.events import Severity
 from kview.model.failures import Part
-from kview.model.findings import Finding, FindingKind
+from kview.model.findings import MOST_TOPICS, Finding, FindingKind
 from kview.model.snapshot import Snapshot
 from kview.model.units import UNKNOWN
 
@@ -119,7 +119,3 @@ def throttle_findings(snapshot: Snapshot, quiet: Quiet) -> Iterator[Finding]:
             topics=topics[:MOST_TOPICS],
             count=len(topics),
         )
-
-
-MOST_TOPICS = 20
-"""The most topics that a finding names. It counts all of them."""

@@ -15,7 +15,7 @@ from kview.derive.align import Alignment, first_rows
 from kview.derive.partitions.rates import LOOK_BACK_MS, SETTLE_MS, Ends
 from kview.derive.view import Floats
 from kview.model.events import Event, EventKind, Severity
-from kview.model.findings import Finding, FindingKind
+from kview.model.findings import MOST_TOPICS, Finding, FindingKind
 from kview.model.snapshot import Flags, Longs, Partitions, Strings
 from kview.model.units import UNKNOWN
 
@@ -48,9 +48,6 @@ SHARE = 0.2
 LONGER = 1.5
 """A pause counts only if it is this many times longer than all other pauses of the last minutes: an input
 that comes in bursts has such pauses all the time."""
-
-MOST_TOPICS = 20
-"""The most topics that a finding names. It counts all of them."""
 
 
 class Fall(Struct, frozen=True):

@@ -74,9 +74,9 @@ class AnswerScreen(OverScreen, inherit_bindings=False):
 
     def action_leave(self) -> None:
         """Choose nothing."""
-        self.dismiss()
+        self.leave()
 
     @on(Table.Opened)
     def _choose(self, event: Table.Opened) -> None:
-        self.dismiss()
-        self.app.call_next(self._chosen, str(event.key))
+        if self.leave():
+            self.app.call_next(self._chosen, str(event.key))

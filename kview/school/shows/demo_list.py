@@ -114,7 +114,7 @@ class DemoScreen(OverScreen, inherit_bindings=False):
 
     def action_leave(self) -> None:
         """Start nothing."""
-        self.dismiss()
+        self.leave()
 
     @on(Table.Moved)
     def _tell(self) -> None:
@@ -125,6 +125,5 @@ class DemoScreen(OverScreen, inherit_bindings=False):
 
     @on(Table.Opened)
     def _chosen(self, event: Table.Opened) -> None:
-        self.dismiss()
-        if isinstance(event.key, str):
+        if self.leave() and isinstance(event.key, str):
             self.app.call_next(self._start, event.key)

@@ -158,13 +158,11 @@ class CommandScreen(OverScreen, inherit_bindings=False):
     @on(Table.Opened)
     def _run(self) -> None:
         command = self._selected()
-        if command is None:
-            return  # the list says that nothing matches
-        self.dismiss()
-        self._restore()
-        self.app.call_next(command.run)
+        if command is not None and self.leave():  # or the list says that nothing matches
+            self._restore()
+            self.app.call_next(command.run)
 
     def action_leave(self) -> None:
         """Leave, and restore the theme that was in use."""
         self._restore()
-        self.dismiss()
+        self.leave()

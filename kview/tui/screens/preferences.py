@@ -137,7 +137,7 @@ class PreferencesScreen(OverScreen, inherit_bindings=False):
         try:
             keep(self._file, key, list(value) if isinstance(value, tuple) else value)
         except KviewError as error:
-            self._close()
+            self.leave()
             app.say(StatusMessage(message(error), remedy(error), Severity.WARN))
             return
         if key == "theme":
@@ -148,14 +148,11 @@ class PreferencesScreen(OverScreen, inherit_bindings=False):
         else:
             app.say(StatusMessage(said.kept(str(self._file))))
 
-    def _close(self) -> None:
-        if self.is_current:
-            self.dismiss()
-
     def _ask(self) -> None:
         """Ask for the names of groups to hide, in a line of the screen below."""
         app = app_of(self)
-        self._close()
+        if not self.leave():
+            return
         hint = said.hint(self._kept.ignore_group)
         app.ask(
             Question("names", hint, "keep", lambda typed: self._keep("ignore-group", tuple(typed.split())))

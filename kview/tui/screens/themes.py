@@ -76,7 +76,7 @@ class ThemeScreen(OverScreen, inherit_bindings=False):
     def action_leave(self) -> None:
         """Return to the theme that was in use before."""
         self._use(self._before)
-        self.dismiss()
+        self.leave()
 
     @on(Table.Moved)
     def _preview(self, event: Table.Moved) -> None:
@@ -85,4 +85,4 @@ class ThemeScreen(OverScreen, inherit_bindings=False):
 
     @on(Table.Opened)
     def _choose(self) -> None:
-        self.dismiss()
+        self.leave()

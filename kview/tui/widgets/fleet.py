@@ -11,7 +11,7 @@ from textual.strip import Strip
 
 from kview.derive.brokers.silence import none_answer_since
 from kview.derive.passing import passing_texts
-from kview.derive.view import View
+from kview.derive.view import Verdict, View
 from kview.language import fleet as said
 from kview.language import glyphs, notices, words
 from kview.language.briefs import brief
@@ -145,25 +145,38 @@ def _dimmed(spans: Line) -> Line:
     return tuple(span._replace(role=Role.DIM) for span in spans)
 
 
-def lag_of(view: View) -> tuple[int, bool, int]:
-    """Return the records that all groups are behind together, whether that is a lower bound, and the longest
-    time that one is behind (ms). UNKNOWN if nothing is known."""
+class Lag(NamedTuple):
+    """The records that the groups of a cluster are behind together, and the longest time that one is behind
+    (ms), each with whether it is a lower bound. UNKNOWN if nothing is known."""
+
+    records: int = UNKNOWN
+    is_bound: bool = False
+    behind_ms: int = UNKNOWN
+    behind_is_bound: bool = False
+
+
+def lag_of(view: View) -> Lag:
+    """Return the lag of all groups but the ignored and the abandoned ones, for which nobody waits."""
     groups = view.groups
-    lag = groups.lag[~groups.ignored]
-    behind = groups.behind_ms[~groups.ignored]
+    rows = np.flatnonzero(~groups.ignored & (groups.verdict != Verdict.ABANDONED))
+    lag, behind = groups.lag[rows], groups.behind_ms[rows]
     known = lag[lag != UNKNOWN]
     if not len(known):
-        return UNKNOWN, False, UNKNOWN
-    is_bound = len(known) < len(lag) or bool(groups.lag_is_bound[~groups.ignored].any())
-    return int(known.sum()), is_bound, int(behind.max(initial=UNKNOWN))
+        return Lag()
+    is_bound = len(known) < len(lag) or bool(groups.lag_is_bound[rows].any())
+    last = rows[behind.argmax()]
+    return Lag(int(known.sum()), is_bound, int(behind.max()), bool(groups.behind_is_bound[last]))
 
 
 def _lag(view: View) -> Line:
-    records, is_bound, behind_ms = lag_of(view)
-    if records == UNKNOWN:
+    lag = lag_of(view)
+    if lag.records == UNKNOWN:
         return (Span("lag ", Role.DIM), Span(words.NONE, Role.HEAD), Span(""))
-    text = words.at_least(words.si(float(records)), is_bound)
-    longest = f" {glyphs.DOT} {words.duration(behind_ms, tenths=False)}" if behind_ms >= 1000 else ""
+    text = words.at_least(words.si(float(lag.records)), lag.is_bound)
+    longest = ""
+    if lag.behind_ms >= 1000:
+        behind = words.at_least(words.duration(lag.behind_ms, tenths=False), lag.behind_is_bound)
+        longest = f" {glyphs.DOT} {behind}"
     return (Span("lag ", Role.DIM), Span(text, Role.HEAD), Span(longest, Role.DIM))
 
 
@@ -230,8 +243,8 @@ def _figures(member: Member, now_ms: int) -> list[Line]:
     """Return the cells of a cluster's traffic and lag."""
     if member.view is None:
         return [(), (), ()]
-    flow, (records, lag_is_bound, _) = member.view.throughput, lag_of(member.view)
-    lag = np.nan if records == UNKNOWN else float(records)
+    flow, summed = member.view.throughput, lag_of(member.view)
+    lag = np.nan if summed.records == UNKNOWN else float(summed.records)
     is_old = _is_old(member, now_ms)
     return [
         figure(
@@ -243,7 +256,7 @@ def _figures(member: Member, now_ms: int) -> list[Line]:
         for value, is_bound in (
             (flow.total_in, flow.in_is_bound),
             (flow.total_out, flow.out_is_bound),
-            (lag, lag_is_bound),
+            (lag, summed.is_bound),
         )
     ]
 
