@@ -24,7 +24,7 @@ PAST = frozenset({FindingKind.RECORDS_LOST, FindingKind.UNCLEAN_ELECTION, Findin
 """What has happened, and leaves the headline after a while. It does not end."""
 
 MOST_LOSSES = 5
-"""When more groups than this have lost records at once, the others are one change."""
+"""When more groups than this have lost records at once, the last of so many changes is about all others."""
 
 MUCH_MORE = 2
 """So many times as many partitions, or lost records, are worse."""
@@ -147,7 +147,7 @@ class FindingChanges:
 
 
 def _fewer_losses(changes: list[FindingChange]) -> list[FindingChange]:
-    """Return changes in which the losses of groups beyond the first few are those of the first of these."""
+    """Return changes of which at most MOST_LOSSES are about groups that have lost records."""
     losses = [change for change in changes if change.finding.kind is FindingKind.RECORDS_LOST]
     if len(losses) <= MOST_LOSSES:
         return changes
