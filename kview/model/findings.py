@@ -111,7 +111,7 @@ class FindingKind(StrEnum):
 
 
 MOST_TOPICS = 20
-"""The most topics that a finding names."""
+"""The most topics that a finding names which counts them, or their partitions."""
 
 
 class OpenTransaction(Struct, frozen=True):
@@ -142,7 +142,7 @@ class Finding(Struct, frozen=True):
     paths: tuple[str, ...] = ()
     """The log directories that it is about."""
     topics: tuple[str, ...] = ()
-    """The first topics that are concerned, at most MOST_TOPICS."""
+    """The first topics that are concerned."""
     group: str = ""
     groups: int = 0
     """The number of groups that are concerned, `group` included."""
